@@ -1,0 +1,355 @@
+//! Every key of the project file and of worker files, in two tables.
+
+use super::shape::{Key, Shape};
+
+/// The project file.
+pub(crate) const PROJECT: Shape = Shape::Map(&[
+    Key::new("name", Shape::Scalar, "The project's name; for people."),
+    Key::new("version", Shape::Scalar, "The project's version; for people."),
+    Key::new("description", Shape::Scalar, "What the project is; for people."),
+    Key::new("model", Shape::Scalar, "The model that workers use unless they name one."),
+    Key::new("sandbox", SANDBOX, "The boundaries: directories, hosts, environment."),
+    Key::new("approval", APPROVAL, "What becomes of questions."),
+    Key::new("delegation", DELEGATION, "How workers may call workers."),
+    TOOLS,
+    TOOL_RULES,
+    SHELL_RULES,
+    SHELL_DEFAULT,
+    Key::new("audit", AUDIT, "What happens when the audit log cannot be written.")
+        .default("\"required\""),
+    SANDBOXES,
+]);
+
+const SANDBOX: Shape = Shape::Map(&[
+    Key::new("mode", LAYOUT, "Where zone paths lie.").default("\"sandboxed\""),
+    Key::new(
+        "root",
+        Shape::Text,
+        "The directory that holds the zones in the sandboxed layout, relative to the \
+         project.",
+    )
+    .default("\".sandbox\""),
+    Key::new("zones", Shape::MapOf(&ZONE), "The zones, by name; the agent sees each as /NAME.")
+        .hint(
+            "a list of zones belongs in a worker file; here write a map, such as zones: { \
+         data: { path: ./data, mode: ro } }",
+        ),
+    Key::new(
+        "paths",
+        Shape::MapOf(&PATHS_ENTRY),
+        "Zones in the other form: real directories, relative to the project.",
+    )
+    .hint("write a map, such as paths: { data: { root: ./data, mode: ro } }"),
+    Key::new(
+        "working_dir",
+        Shape::Text,
+        "Where the agent's relative paths start: '/' or a path in a zone.",
+    )
+    .default("\"/\""),
+    Key::new("home", Shape::Text, "What the agent's '~' is: '/' or a path in a zone.")
+        .default("\"/\""),
+    NETWORK,
+    REQUIRE_OS_SANDBOX,
+    Key::new("env", Shape::MapOf(&Shape::Scalar), "Environment variables that commands get."),
+    Key::new(
+        "pass_env",
+        Shape::List(&Shape::Text),
+        "Names of environment variables that commands inherit.",
+    ),
+    Key::new(
+        "guard",
+        Shape::MapOf(&GUARD),
+        "Files that are guarded inside writable zones, by pattern.",
+    ),
+]);
+
+const LAYOUT: Shape = Shape::OneOf(&[
+    ("sandboxed", "Under sandbox.root; a missing directory is made on the first write."),
+    ("direct", "Under the project directory or anywhere else; they must exist."),
+]);
+
+const ZONE: Shape = Shape::Either(&[
+    Shape::Text,
+    Shape::Map(&[
+        Key::new(
+            "path",
+            Shape::Text,
+            "The directory: below sandbox.root in the sandboxed layout, else relative to \
+         the project.",
+        )
+        .required(),
+        Key::new("mode", MODE, "Reading only, or writing too.").default("\"rw\""),
+        SUFFIXES,
+        MAX_FILE_BYTES,
+        ZONE_APPROVAL,
+    ]),
+]);
+
+const PATHS_ENTRY: Shape = Shape::Map(&[
+    Key::new("root", Shape::Text, "The directory, relative to the project.").required(),
+    Key::new("mode", MODE, "Reading only, or writing too.").default("\"ro\""),
+    SUFFIXES,
+    MAX_FILE_BYTES,
+    READ_APPROVAL,
+    WRITE_APPROVAL,
+    ZONE_APPROVAL,
+]);
+
+const SANDBOXES: Key = Key::new(
+    "sandboxes",
+    Shape::MapOf(&Shape::Map(&[
+        Key::new("path", Shape::Text, "The directory, relative to the project.").required(),
+        Key::new("mode", MODE, "Reading only, or writing too.").default("\"ro\""),
+        SUFFIXES,
+        MAX_FILE_BYTES,
+        READ_APPROVAL,
+        WRITE_APPROVAL,
+        ZONE_APPROVAL,
+    ])),
+    "Zones in an old form; write sandbox.paths instead.",
+)
+.deprecated();
+
+const MODE: Shape = Shape::OneOf(&[("ro", "Reading only."), ("rw", "Reading and writing.")]);
+
+const SUFFIXES: Key = Key::new(
+    "suffixes",
+    Shape::List(&Shape::Text),
+    "Endings of file names that may be used, with their dot; all when left out.",
+);
+
+const MAX_FILE_BYTES: Key = Key::new(
+    "max_file_bytes",
+    Shape::Int { min: 1, max: i64::MAX as u64 },
+    "The largest file that may be read or written, in bytes.",
+);
+
+const READ_APPROVAL: Key =
+    Key::new("read_approval", Shape::Bool, "Whether reading asks first.").default("false");
+
+const WRITE_APPROVAL: Key =
+    Key::new("write_approval", Shape::Bool, "Whether writing asks first.").default("true");
+
+const ZONE_APPROVAL: Key = Key::new(
+    "approval",
+    Shape::Map(&[
+        Key::new("read", CONSENT, "Reading, listing and searching.").default("\"preApproved\""),
+        Key::new("write", CONSENT, "Creating and changing files.").default("\"ask\""),
+        Key::new("delete", CONSENT, "Removing files.").default("\"ask\""),
+    ]),
+    "Whether somebody is asked first.",
+);
+
+const CONSENT: Shape = Shape::OneOf(&[
+    ("preApproved", "Goes ahead without a question."),
+    ("ask", "Goes ahead after a yes."),
+    ("blocked", "Never happens."),
+]);
+
+const NETWORK: Key =
+    Key::new("network", NETWORK_SHAPE, "What commands may reach.").default("false");
+
+const NETWORK_SHAPE: Shape = Shape::Either(&[
+    Shape::Bool,
+    Shape::List(&Shape::Text),
+    Shape::Map(&[
+        Key::new(
+            "allow",
+            Shape::List(&Shape::Text),
+            "Host names that may be reached; '*.' stands for any subdomain.",
+        ),
+        Key::new(
+            "deny",
+            Shape::List(&Shape::Text),
+            "Host names that are refused even where 'allow' covers them.",
+        ),
+        Key::new(
+            "presets",
+            Shape::List(&Shape::Text),
+            "Package managers whose hosts may be reached.",
+        ),
+    ]),
+]);
+
+const REQUIRE_OS_SANDBOX: Key = Key::new(
+    "require_os_sandbox",
+    Shape::Bool,
+    "Whether commands may only run where the operating system enforces the boundaries.",
+)
+.default("false");
+
+const GUARD: Shape = Shape::OneOf(&[
+    ("deny", "Creating, changing or removing the file is refused."),
+    ("ask", "Somebody is asked."),
+    ("allow", "The file is treated as any other."),
+]);
+
+const APPROVAL: Shape = Shape::Map(&[Key::new(
+    "mode",
+    Shape::OneOf(&[
+        ("tool", "Each zone's and tool's own rule decides."),
+        ("manual", "Every side effect asks."),
+        ("auto", "Every question is answered yes."),
+        ("strict", "Every question is answered no."),
+        ("interactive", "The same as tool."),
+        ("approve_all", "The same as auto."),
+        ("auto_deny", "The same as strict."),
+    ]),
+    "What becomes of questions.",
+)
+.default("\"tool\"")]);
+
+const DEPTH: Shape = Shape::Int { min: 1, max: u32::MAX as u64 };
+
+const DELEGATION: Shape = Shape::Map(&[
+    Key::new("maxDepth", DEPTH, "How deep workers may call workers.").default("5"),
+    Key::new("max_depth", DEPTH, "The same as maxDepth.").default("5"),
+]);
+
+const AUDIT: Shape =
+    Shape::OneOf(&[("required", "The action fails."), ("best_effort", "The action goes on.")]);
+
+const TOOLS: Key = Key::new(
+    "tools",
+    Shape::List(&Shape::Text),
+    "The tools that exist; all when left out. A list without any file tool keeps \
+         all the file tools.",
+)
+.hint("write a list of tool names, such as [read_file, shell], or [] for none");
+
+const TOOL_RULES: Key = Key::new(
+    "tool_rules",
+    Shape::MapOf(&Shape::Map(&[
+        Key::new("allowed", Shape::Bool, "Whether the tool exists at all.").default("true"),
+        Key::new("approval_required", Shape::Bool, "Whether every call asks."),
+    ])),
+    "Rules for single tools, by name.",
+);
+
+const SHELL_RULES: Key = Key::new(
+    "shell_rules",
+    Shape::List(&Shape::Map(&[
+        Key::new("pattern", Shape::Text, "The words that a command starts with.").required(),
+        Key::new(
+            "sandbox_paths",
+            Shape::List(&Shape::Text),
+            "Zones that every path argument must lie in.",
+        ),
+        Key::new("approval_required", Shape::Bool, "Whether a matching command asks.")
+            .default("true"),
+        Key::new("allowed", Shape::Bool, "Whether a matching command may run at all.")
+            .default("true"),
+        Key::new(
+            "grants",
+            Shape::Map(&[Key::new(
+                "network",
+                NETWORK_SHAPE,
+                "What the command may reach once it is approved.",
+            )]),
+            "What a matching command gets once it is approved.",
+        ),
+    ])),
+    "Rules for commands; the first that matches decides.",
+);
+
+const SHELL_DEFAULT: Key = Key::new(
+    "shell_default",
+    Shape::Map(&[
+        Key::new("allowed", Shape::Bool, "Whether such a command may run at all.").default("true"),
+        Key::new("approval_required", Shape::Bool, "Whether such a command asks.").default("true"),
+    ]),
+    "What holds for commands that no rule matches.",
+);
+
+/// The front matter of a worker file.
+pub(crate) const WORKER: Shape = Shape::Map(&[
+    Key::new("name", Shape::Text, "The worker's name.").required(),
+    Key::new(
+        "description",
+        Shape::Scalar,
+        "What the worker does; its description where it is a tool.",
+    ),
+    Key::new("model", Shape::Text, "The model that the worker uses."),
+    Key::new(
+        "compatible_models",
+        Shape::List(&Shape::Text),
+        "Models that the worker works with, '*' standing for any part; any model when \
+         left out.",
+    ),
+    Key::new("sandbox", WORKER_SANDBOX, "What the worker needs; nothing when left out."),
+    TOOLS,
+    TOOL_RULES,
+    SHELL_RULES,
+    SHELL_DEFAULT,
+    SANDBOXES,
+    Key::new("attachment_policy", ATTACHMENTS, "Which files may be handed to the worker."),
+    Key::new("output_schema", Shape::Any, "The JSON Schema of the worker's result."),
+    Key::new("locked", Shape::Bool, "Whether the file may not be overwritten by a worker.")
+        .default("false"),
+    Key::new(
+        "mode",
+        Shape::OneOf(&[("single", "One input, one result."), ("chat", "A conversation.")]),
+        "How the worker runs.",
+    )
+    .default("\"single\""),
+    Key::new(
+        "max_context_tokens",
+        Shape::Int { min: 1, max: u32::MAX as u64 },
+        "How much of a conversation is kept, in tokens.",
+    )
+    .default("8000"),
+    Key::new("allow_empty_input", Shape::Bool, "Whether the worker runs without input.")
+        .default("false"),
+]);
+
+const WORKER_SANDBOX: Shape = Shape::Map(&[
+    Key::new("zones", WORKER_ZONES, "The zones that the worker needs.").hint(
+        "a map of zones belongs in the project file; here write a list, such as \
+         zones: [{ name: data, mode: ro }]",
+    ),
+    Key::new(
+        "paths",
+        Shape::MapOf(&PATHS_ENTRY),
+        "The zones that the worker needs, each with the directory it takes it to be.",
+    ),
+    Key::new(
+        "working_dir",
+        Shape::Text,
+        "Where the worker's relative paths start: '/' or a path in a zone.",
+    ),
+    NETWORK,
+    REQUIRE_OS_SANDBOX,
+]);
+
+const WORKER_ZONES: Shape = Shape::Either(&[
+    Shape::OneOf(&[("all", "Every zone that the caller has.")]),
+    Shape::List(&Shape::Either(&[
+        Shape::Text,
+        Shape::Map(&[
+            Key::new("name", Shape::Text, "The zone's name in the project file.").required(),
+            Key::new("mode", MODE, "Reading only, or writing too.").default("\"rw\""),
+            ZONE_APPROVAL,
+        ]),
+    ])),
+]);
+
+const ATTACHMENTS: Shape = Shape::Map(&[
+    Key::new("max_attachments", Shape::Int { min: 0, max: 1000 }, "How many files at most.")
+        .default("4"),
+    Key::new(
+        "max_total_bytes",
+        Shape::Int { min: 1, max: i64::MAX as u64 },
+        "How many bytes at most, in all files together.",
+    )
+    .default("10000000"),
+    Key::new(
+        "allowed_suffixes",
+        Shape::List(&Shape::Text),
+        "Endings of file names that may be attached; all when empty.",
+    ),
+    Key::new(
+        "denied_suffixes",
+        Shape::List(&Shape::Text),
+        "Endings of file names that may not be attached.",
+    ),
+]);

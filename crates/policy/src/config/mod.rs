@@ -1,0 +1,72 @@
+//! The project file: from text to a [`Policy`], or to every problem at once.
+//!
+//! Reading happens in steps, each in its module: `yaml` makes a tree that knows
+//! its lines, `flags` puts default zones and what the command line says into it, `check`
+//! holds it against the tables in `keys`, and `project` turns it into rules. All steps go on past a
+//! problem where they can. Flags beat the file, and the file beats the defaults.
+
+pub(crate) mod check;
+pub(crate) mod dirs;
+mod flags;
+pub(crate) mod keys;
+pub(crate) mod problem;
+pub(crate) mod project;
+pub(crate) mod rules;
+mod schema;
+mod shape;
+pub(crate) mod suggest;
+pub(crate) mod yaml;
+pub(crate) mod zones;
+
+use std::path::Path;
+
+pub use flags::{Overrides, ZoneFlag};
+pub use problem::{Problem, Severity};
+pub use schema::{project_schema, worker_schema};
+
+use crate::policy::Policy;
+use problem::{Problems, Source};
+use yaml::Origin;
+
+/// What came of reading a project file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    /// The rules, unless a problem is an error.
+    pub policy: Option<Policy>,
+    /// Everything wrong or doubtful, in the order of the lines.
+    pub problems: Vec<Problem>,
+}
+
+/// Reads the text of a project file.
+///
+/// `file` is the name to show, `path` is where the file is on the host; the
+/// directory that holds it is the project.
+pub fn load(text: &str, file: &str, path: &Path, overrides: &Overrides) -> Loaded {
+    let project = path.parent().unwrap_or(Path::new("/"));
+    let policy = Policy { file: Some(path.to_path_buf()), ..Policy::empty(project) };
+    read(text, file, policy, overrides)
+}
+
+/// Returns the rules of a project without a file: the zones `cache` and
+/// `workspace` in `.sandbox`, and what the flags say.
+pub fn defaults(project: &Path, overrides: &Overrides) -> Loaded {
+    read("", "the defaults", Policy::empty(project), overrides)
+}
+
+fn read(text: &str, file: &str, mut policy: Policy, overrides: &Overrides) -> Loaded {
+    let mut problems = Problems::default();
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let origin = Origin::whole(Source::File(file.into()));
+    if let Some(root) = yaml::parse(text, &origin, &mut problems) {
+        let root = flags::default_zones(root);
+        let root = flags::zones(root, overrides, &mut problems);
+        let root = flags::set(root, overrides, &mut problems);
+        check::check(&root, &keys::PROJECT, "", &mut problems);
+        project::fill(&mut policy, &root, &mut problems);
+    }
+    let policy = (!problems.any_error()).then_some(policy);
+    Loaded { policy, problems: problems.sorted(file) }
+}
+
+#[cfg(test)]
+mod tests;

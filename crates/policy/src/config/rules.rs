@@ -1,0 +1,224 @@
+//! Tools, commands and hosts: the rules that both kinds of file can have.
+
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+
+use super::problem::{Mark, Problems};
+use super::suggest;
+use super::yaml::Node;
+use crate::policy::{Network, Shell, ShellRule, ToolRule};
+use crate::source::Ruled;
+use crate::tool_name::{self, ALIASES, DEPRECATED, FILE_TOOLS, OTHER_TOOLS};
+use crate::zone::Approval;
+
+/// Reads `tools`.
+///
+/// The file tools belong to the sandbox itself: a list that names none of them
+/// adds to them, one that names some chooses among them, and an empty list is
+/// no tools at all.
+pub(crate) fn tools(node: &Node, problems: &mut Problems) -> Option<Ruled<Vec<String>>> {
+    let mut listed: Vec<String> = Vec::new();
+    for item in node.items()? {
+        if let Some(tool) = item.text().and_then(|text| tool(text, &item.mark, problems))
+            && !listed.iter().any(|name| name == tool)
+        {
+            listed.push(tool.to_owned());
+        }
+    }
+    if !listed.is_empty() && !listed.iter().any(|tool| FILE_TOOLS.contains(&tool.as_str())) {
+        let file_tools = FILE_TOOLS.iter().map(|&tool| tool.to_owned());
+        listed = file_tools.chain(listed).collect();
+    }
+    Some(Ruled::new(listed, node.at()))
+}
+
+/// Returns the canonical name of a tool, with a problem where there is none.
+fn tool(name: &str, mark: &Mark, problems: &mut Problems) -> Option<&'static str> {
+    let canonical = tool_name::canonical(name);
+    match canonical {
+        None => {
+            let known: Vec<&str> = FILE_TOOLS.iter().chain(OTHER_TOOLS).copied().collect();
+            let aliases = ALIASES.iter().map(|(alias, _)| *alias);
+            let hint = match suggest::nearest(name, aliases.filter(|a| !DEPRECATED.contains(a))) {
+                Some(alias) if suggest::nearest(name, known.iter().copied()).is_none() => {
+                    format!("did you mean '{alias}'? tools: {}", known.join(", "))
+                }
+                _ => suggest::hint(name, "tools", &known),
+            };
+            let message = format!("there is no tool '{name}'");
+            problems.error("unknown_tool", mark, message).hint(hint);
+        }
+        Some(canonical) if DEPRECATED.contains(&name) => {
+            let message = format!("'{name}' is an old name of '{canonical}'");
+            let problem = problems.warning("deprecated", mark, message);
+            problem.hint(format!("write {canonical}"));
+        }
+        Some(_) => {}
+    }
+    canonical
+}
+
+/// Reads `tool_rules`.
+pub(crate) fn tool_rules(node: &Node, problems: &mut Problems) -> BTreeMap<String, ToolRule> {
+    let mut rules = BTreeMap::new();
+    for (key, node) in node.entries() {
+        let Some(tool) = tool(&key.text, &key.mark, problems) else { continue };
+        let rule = ToolRule {
+            allowed: flag(node, "allowed"),
+            approval_required: flag(node, "approval_required"),
+        };
+        if rules.insert(tool.to_owned(), rule).is_some() {
+            let message = format!("the tool '{tool}' has two rules, under different names");
+            problems.error("duplicate_key", &key.mark, message).hint("remove one of the two");
+        }
+    }
+    rules
+}
+
+fn flag(node: &Node, key: &str) -> Option<Ruled<bool>> {
+    let node = node.get(key)?;
+    Some(Ruled::new(node.bool()?, node.at()))
+}
+
+/// Reads `shell_rules` and `shell_default` of the file whose root is `root`.
+pub(crate) fn shell(root: &Node, problems: &mut Problems) -> Shell {
+    let items = root.get("shell_rules").and_then(Node::items).unwrap_or_default();
+    let rules = items.iter().filter_map(|item| shell_rule(item, problems)).collect();
+    Shell { rules, default: root.get("shell_default").map(approval) }
+}
+
+fn shell_rule(node: &Node, problems: &mut Problems) -> Option<ShellRule> {
+    let pattern = node.get("pattern")?;
+    let text = pattern.text()?;
+    if text.trim().is_empty() {
+        let problem = problems.error("bad_value", &pattern.mark, "the pattern is empty");
+        problem
+            .hint("write the words that the command starts with; shell_default is for all others");
+    }
+    let zones = node.get("sandbox_paths").and_then(Node::items).unwrap_or_default();
+    Some(ShellRule {
+        pattern: text.to_owned(),
+        sandbox_paths: zones.iter().filter_map(Node::text).map(str::to_owned).collect(),
+        approval: approval(node).value,
+        grants: node
+            .get("grants")
+            .and_then(|grants| grants.get("network"))
+            .map_or(Network::Off, |node| network(node, problems).value),
+        at: node.at(),
+    })
+}
+
+/// Reads `allowed` and `approval_required`; who says neither is asked.
+fn approval(node: &Node) -> Ruled<Approval> {
+    let rule = ToolRule {
+        allowed: flag(node, "allowed"),
+        approval_required: flag(node, "approval_required"),
+    };
+    rule.approval().unwrap_or_else(|| Ruled::new(Approval::Ask, node.at()))
+}
+
+/// Reads a `network` value.
+pub(crate) fn network(node: &Node, problems: &mut Problems) -> Ruled<Network> {
+    let network = match (node.bool(), node.items()) {
+        (Some(true), _) => Network::On,
+        (Some(false), _) => Network::Off,
+        (None, Some(_)) => Network::Hosts {
+            allow: hosts(Some(node), problems),
+            deny: Vec::new(),
+            presets: Vec::new(),
+        },
+        (None, None) => Network::Hosts {
+            allow: hosts(node.get("allow"), problems),
+            deny: hosts(node.get("deny"), problems),
+            presets: presets(node.get("presets"), problems),
+        },
+    };
+    Ruled::new(network, node.at())
+}
+
+fn hosts(node: Option<&Node>, problems: &mut Problems) -> Vec<Ruled<String>> {
+    let mut hosts = Vec::new();
+    for item in node.and_then(Node::items).unwrap_or_default() {
+        let Some(text) = item.text() else { continue };
+        match host_fault(text) {
+            None => hosts.push(Ruled::new(text.to_ascii_lowercase(), item.at())),
+            Some((fault, hint)) => {
+                let message = format!("the host '{text}' {fault}");
+                problems.error("bad_host", &item.mark, message).hint(hint);
+            }
+        }
+    }
+    hosts
+}
+
+/// Returns what is wrong with a host name, and what to write instead.
+fn host_fault(text: &str) -> Option<(&'static str, &'static str)> {
+    let name = text.strip_prefix("*.").unwrap_or(text);
+    let label = |label: &str| {
+        !label.is_empty()
+            && label.len() <= 63
+            && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+    };
+    if text.trim().is_empty() {
+        Some(("is empty", "write a host name, such as example.com"))
+    } else if text == "*" {
+        Some(("stands for every host", "write network: true to allow them all"))
+    } else if text.contains("://") || text.contains('/') {
+        Some(("is a URL", "write the host name alone, such as example.com"))
+    } else if text.parse::<Ipv6Addr>().is_ok() {
+        None
+    } else if text.contains(':') {
+        Some(("has a port", "write the host name alone; the rule is for all its ports"))
+    } else if name.contains('*') {
+        Some(("has a '*' inside", "write '*.' at the start to allow all subdomains"))
+    } else if name.len() > 253 || !name.split('.').all(label) {
+        Some(("is not a host name", "write a name such as example.com or *.example.com"))
+    } else {
+        None
+    }
+}
+
+fn presets(node: Option<&Node>, problems: &mut Problems) -> Vec<Ruled<String>> {
+    let mut presets = Vec::new();
+    for item in node.and_then(Node::items).unwrap_or_default() {
+        let Some(text) = item.text() else { continue };
+        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        if !text.is_empty() && text.bytes().all(plain) {
+            presets.push(Ruled::new(text.to_owned(), item.at()));
+        } else {
+            let message = format!("'{text}' cannot be the name of a preset");
+            let problem = problems.error("bad_value", &item.mark, message);
+            problem.hint("write the name of a package manager in small letters, such as cargo");
+        }
+    }
+    presets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_names_are_told_from_what_is_none() {
+        for good in ["example.com", "*.example.com", "localhost", "10.0.0.1", "::1", "a_b.example"]
+        {
+            assert_eq!(host_fault(good), None, "{good}");
+        }
+        let bad = [
+            ("", "is empty"),
+            ("  ", "is empty"),
+            ("*", "stands for every host"),
+            ("https://example.com", "is a URL"),
+            ("example.com/x", "is a URL"),
+            ("example.com:443", "has a port"),
+            ("a.*.com", "has a '*' inside"),
+            ("*.*", "has a '*' inside"),
+            ("exa mple.com", "is not a host name"),
+            ("example..com", "is not a host name"),
+            ("münchen.de", "is not a host name"),
+        ];
+        for (host, fault) in bad {
+            assert_eq!(host_fault(host).map(|(fault, _)| fault), Some(fault), "{host}");
+        }
+    }
+}

@@ -1,0 +1,487 @@
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::guard::Guard;
+use crate::policy::{Audit, Consent, Layout, Network};
+use crate::source::{At, Ruled};
+use crate::zone::{Approval, Mode, Zone};
+
+fn load_with(text: &str, set: &[(&str, &str)]) -> Loaded {
+    let set = set.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
+    let overrides = Overrides { set, ..Overrides::default() };
+    load(text, "zonekeep.yaml", Path::new("/p/zonekeep.yaml"), &overrides)
+}
+
+fn policy(text: &str) -> Policy {
+    let loaded = load_with(text, &[]);
+    loaded.policy.unwrap_or_else(|| panic!("{text}\n{:#?}", loaded.problems))
+}
+
+/// Returns each problem as "line:column+width code", errors without a mark and
+/// warnings with a question mark.
+fn found(loaded: &Loaded) -> Vec<String> {
+    let show = |p: &Problem| {
+        let doubt = if p.severity == Severity::Warning { "?" } else { "" };
+        format!("{}:{}+{} {}{doubt}", p.line, p.column, p.width, p.code)
+    };
+    loaded.problems.iter().map(show).collect()
+}
+
+fn zone<'a>(policy: &'a Policy, name: &str) -> &'a Zone {
+    policy.zone(name).unwrap_or_else(|| panic!("no zone {name}"))
+}
+
+fn at(line: u32, column: u32) -> At {
+    At::File { file: "zonekeep.yaml".into(), line, column }
+}
+
+#[test]
+fn a_silent_file_and_no_file_mean_the_same() {
+    let none = defaults(Path::new("/p"), &Overrides::default()).policy.unwrap();
+    for text in ["", "\u{feff}", "# nothing\n", "---\n", "sandbox:\n", "sandbox: {}\n", "name: x\n"]
+    {
+        let policy = policy(text);
+        assert_eq!(
+            policy,
+            Policy { file: Some("/p/zonekeep.yaml".into()), ..none.clone() },
+            "{text:?}"
+        );
+    }
+    let zones: Vec<_> =
+        none.zones.iter().map(|z| (&*z.name, z.path.value.to_str().unwrap(), z.create)).collect();
+    let want = [("cache", "/p/.sandbox/cache", true), ("workspace", "/p/.sandbox/workspace", true)];
+    assert_eq!(zones, want);
+    assert!(none.zones.iter().all(|z| z.mode.value == Mode::Rw && z.at == At::Default));
+    assert_eq!(policy("sandbox: { zones: {} }").zones, []);
+}
+
+#[test]
+fn each_key_is_read_with_its_place() {
+    let text = "\
+sandbox:
+  mode: direct
+  root: boxes
+  zones:
+    data: { path: ../data, mode: ro, suffixes: [.CSV, .md], max_file_bytes: 9 }
+    out: { path: /srv/out, mode: rw, approval: { read: ask, delete: blocked } }
+  paths:
+    old: { root: old/./x/.., mode: rw, read_approval: true, write_approval: false }
+  working_dir: /data/sub
+  home: /out
+  network: { allow: [Example.com], deny: [a.example.com], presets: [cargo] }
+  require_os_sandbox: true
+  env: { A: 1, B: true, C: 'x y' }
+  pass_env: [PATH]
+  guard: { '*.key': deny, .envrc: allow }
+approval: { mode: approve_all }
+delegation: { max_depth: 2 }
+audit: best_effort
+";
+    let policy = policy(text);
+    assert_eq!(policy.layout, Ruled::new(Layout::Direct, at(2, 9)));
+    assert_eq!(policy.root, Ruled::new("/p/boxes".into(), at(3, 9)));
+    let data = zone(&policy, "data");
+    assert_eq!((&data.at, &data.path), (&at(5, 5), &Ruled::new("/data".into(), at(5, 19))));
+    assert_eq!(data.mode, Ruled::new(Mode::Ro, at(5, 34)));
+    let suffixes = vec![".csv".to_owned(), ".md".to_owned()];
+    assert_eq!(data.suffixes, Some(Ruled::new(suffixes, at(5, 48))));
+    assert_eq!(data.max_file_bytes.as_ref().unwrap().value, 9);
+    assert!(!data.create);
+    let out = zone(&policy, "out");
+    assert_eq!(out.path.value, PathBuf::from("/srv/out"));
+    assert_eq!(out.approval.read.value, Approval::Ask);
+    assert_eq!(out.approval.write, Ruled::default_of(Approval::Ask));
+    assert_eq!(out.approval.delete, Ruled::new(Approval::Blocked, at(6, 69)));
+    let old = zone(&policy, "old");
+    assert_eq!(old.path.value, PathBuf::from("/p/old"));
+    let approvals = (old.approval.read.value, old.approval.write.value);
+    assert_eq!(approvals, (Approval::Ask, Approval::PreApproved));
+    assert_eq!(policy.working_dir.value.to_string(), "/data/sub");
+    assert_eq!(policy.home.value.to_string(), "/out");
+    let Network::Hosts { allow, deny, presets } = &policy.network.value else { panic!() };
+    assert_eq!(
+        (&*allow[0].value, &*deny[0].value, &*presets[0].value),
+        ("example.com", "a.example.com", "cargo")
+    );
+    assert!(policy.require_os_sandbox.value);
+    let env: Vec<_> = policy.env.iter().map(|(k, v)| (&**k, &*v.value)).collect();
+    assert_eq!(env, [("A", "1"), ("B", "true"), ("C", "x y")]);
+    assert_eq!(policy.pass_env, [Ruled::new("PATH".to_owned(), at(14, 14))]);
+    let guard = |pattern: &str| {
+        policy.guards.entries().iter().find(|e| e.pattern == pattern).unwrap().guard.value
+    };
+    assert_eq!((guard("*.key"), guard(".envrc")), (Guard::Deny, Guard::Allow));
+    assert_eq!(policy.consent, Ruled::new(Consent::Auto, at(16, 19)));
+    assert_eq!(policy.max_depth, Ruled::new(2, at(17, 26)));
+    assert_eq!(policy.audit, Ruled::new(Audit::BestEffort, at(18, 8)));
+}
+
+#[test]
+fn flags_beat_the_file_and_the_file_beats_the_defaults() {
+    type Show = fn(&Policy) -> String;
+    let cases: [(&str, &str, &str, [&str; 3], Show); 11] = [
+        ("sandbox.mode", "direct", "sandboxed", ["Sandboxed", "Direct", "Sandboxed"], |p| {
+            format!("{:?}", p.layout.value)
+        }),
+        ("sandbox.root", "a", "b", ["/p/.sandbox", "/p/a", "/p/b"], |p| {
+            p.root.value.display().to_string()
+        }),
+        ("sandbox.working_dir", "/cache", "/workspace", ["/", "/cache", "/workspace"], |p| {
+            p.working_dir.value.to_string()
+        }),
+        ("sandbox.home", "/cache", "/workspace", ["/", "/cache", "/workspace"], |p| {
+            p.home.value.to_string()
+        }),
+        ("sandbox.network", "true", "false", ["Off", "On", "Off"], |p| {
+            format!("{:?}", p.network.value)
+        }),
+        ("sandbox.require_os_sandbox", "true", "false", ["false", "true", "false"], |p| {
+            p.require_os_sandbox.value.to_string()
+        }),
+        ("approval.mode", "manual", "auto_deny", ["Tool", "Manual", "Strict"], |p| {
+            format!("{:?}", p.consent.value)
+        }),
+        ("delegation.maxDepth", "7", "3", ["5", "7", "3"], |p| p.max_depth.value.to_string()),
+        ("audit", "best_effort", "required", ["Required", "BestEffort", "Required"], |p| {
+            format!("{:?}", p.audit.value)
+        }),
+        ("tools", "[read, shell]", "[list]", ["all", "read_file shell", "list_files"], |p| {
+            p.tools.as_ref().map_or("all".to_owned(), |tools| tools.value.join(" "))
+        }),
+        ("sandbox.env.A", "1", "2", ["none", "1", "2"], |p| {
+            p.env.get("A").map_or("none".to_owned(), |v| v.value.clone())
+        }),
+    ];
+    for (key, in_file, in_flag, [default, file, flag], show) in cases {
+        let names: Vec<&str> = key.split('.').collect();
+        let text: String = names
+            .iter()
+            .enumerate()
+            .map(|(depth, name)| format!("{}{name}:\n", "  ".repeat(depth)))
+            .collect();
+        let text = format!("{} {in_file}\n", text.trim_end());
+        assert_eq!(show(&policy("")), default, "{key} by default");
+        assert_eq!(show(&policy(&text)), file, "{key} in the file");
+        let both = load_with(&text, &[(key, in_flag)]);
+        let none = defaults(
+            Path::new("/p"),
+            &Overrides { set: vec![(key.into(), in_flag.into())], zones: vec![] },
+        );
+        assert_eq!(show(&both.policy.unwrap()), flag, "{key} in file and flag");
+        assert_eq!(show(&none.policy.unwrap()), flag, "{key} in the flag alone");
+    }
+}
+
+#[test]
+fn a_set_value_says_that_it_is_a_flag() {
+    let loaded = load_with("delegation: { max_depth: 2 }\n", &[("delegation.maxDepth", "9")]);
+    let depth = loaded.policy.unwrap().max_depth;
+    assert_eq!(depth, Ruled::new(9, At::flag("--set delegation.maxDepth=9")));
+    let loaded = load_with(
+        "",
+        &[("sandbox.mode", "dirct"), ("sandbox.x", "1"), ("a..b", "1"), ("audit", "{")],
+    );
+    let shown: Vec<_> =
+        loaded.problems.iter().map(|p| (&*p.file, p.code, p.line, p.column)).collect();
+    let want = [
+        ("--set a..b=1", "bad_flag", 1, 7),
+        ("--set sandbox.x=1", "unknown_key", 1, 7),
+        ("--set audit={", "syntax", 1, 13),
+        ("--set sandbox.mode=dirct", "bad_value", 1, 20),
+    ];
+    assert_eq!(shown, want);
+    let loaded = load_with("audit: required\n", &[("audit.x", "1")]);
+    assert_eq!(found(&loaded), ["1:7+7 bad_flag"]);
+    let loaded = load_with("", &[("sandbox.guard.\".envrc\"", "deny")]);
+    assert!(loaded.policy.is_some());
+}
+
+#[test]
+fn set_reaches_zones_in_every_form() {
+    let cases = [
+        // file, key, value
+        ("", "sandbox.zones.cache.mode", "ro"),
+        ("sandbox: { mode: direct }\n", "sandbox.zones.cache.mode", "ro"),
+        ("sandbox: { zones: { cache: ./c } }\n", "sandbox.zones.cache.mode", "ro"),
+        (
+            "sandbox: { paths: { cache: { root: c, mode: rw } } }\n",
+            "sandbox.paths.cache.mode",
+            "ro",
+        ),
+        ("sandboxes: { cache: { path: c, mode: rw } }\n", "sandboxes.cache.mode", "ro"),
+    ];
+    for (text, key, value) in cases {
+        let policy = load_with(text, &[(key, value)]).policy.unwrap();
+        let cache = zone(&policy, "cache");
+        assert_eq!(
+            cache.mode,
+            Ruled::new(Mode::Ro, At::flag(format!("--set {key}={value}"))),
+            "{text}"
+        );
+        assert_eq!(format!("{}.mode", cache.key), key, "{text}");
+        assert_eq!(cache.create, cache.path.value.starts_with("/p/.sandbox"), "{text}");
+    }
+    let text = "sandbox: { paths: { a.b: { root: c, mode: rw, write_approval: true } } }\n";
+    let loaded = load_with(text, &[("sandbox.paths.\"a.b\".approval.write", "preApproved")]);
+    let policy = loaded.policy.unwrap();
+    let odd = zone(&policy, "a.b");
+    assert_eq!(odd.approval.write.value, Approval::PreApproved);
+    assert_eq!(odd.key, "sandbox.paths.\"a.b\"");
+    let policy =
+        load_with("", &[("sandbox.zones.mail", "{ path: ./mail, mode: ro }")]).policy.unwrap();
+    let names: Vec<_> = policy.zones.iter().map(|z| z.name.as_str()).collect();
+    assert_eq!(names, ["cache", "workspace", "mail"]);
+}
+
+#[test]
+fn zone_flags_add_to_the_zones_or_replace_them() {
+    let flag =
+        |name: &str, path: &str, mode| ZoneFlag { name: name.into(), path: path.into(), mode };
+    let zones = vec![flag("cache", "/c/../d", Some(Mode::Rw)), flag("in", "/in", None)];
+    let overrides = Overrides { zones, set: vec![] };
+    let policy = defaults(Path::new("/p"), &overrides).policy.unwrap();
+    let names: Vec<_> = policy.zones.iter().map(|z| z.name.as_str()).collect();
+    assert_eq!(names, ["cache", "workspace", "in"]);
+    let cache = zone(&policy, "cache");
+    assert_eq!(cache.path, Ruled::new("/d".into(), At::flag("--zone cache=/c/../d:rw")));
+    assert!(!cache.create);
+    assert_eq!(zone(&policy, "in").mode, Ruled::new(Mode::Ro, At::flag("--zone in=/in")));
+    let overrides =
+        Overrides { zones: vec![flag("etc", "/x", None), flag("a", "x", None)], set: vec![] };
+    let loaded = defaults(Path::new("/p"), &overrides);
+    assert_eq!(found(&loaded), ["1:8+1 bad_path", "1:8+3 bad_zone_name"]);
+}
+
+#[test]
+fn every_kind_of_problem_has_its_code_and_place() {
+    let cases: &[(&str, &[&str])] = &[
+        ("sandbox: [", &["1:10+1 syntax"]),
+        ("a: 1\nb: {\n", &["2:4+1 syntax"]),
+        ("audit: required\n---\nx: 1\n", &["2:1+3 syntax"]),
+        ("name: !thing x\n", &["1:14+1 syntax"]),
+        (": b\n", &["1:1+1 syntax"]),
+        ("? [a]\n: b\n", &["1:3+3 syntax"]),
+        ("audit: required\n<<: {}\n", &["2:1+2 syntax"]),
+        ("- a\n", &["1:1+1 wrong_type"]),
+        ("text\n", &["1:1+4 wrong_type"]),
+        ("sandbxo: {}\n", &["1:1+7 unknown_key"]),
+        ("sandbox:\n  child_sandbox: {}\n", &["2:3+13 unknown_key"]),
+        ("audit: required\naudit: required\n", &["2:1+5 duplicate_key"]),
+        ("audit: maybe\n", &["1:8+5 bad_value"]),
+        ("audit:\n", &["1:1+5 wrong_type"]),
+        ("tools: shell\n", &["1:8+5 wrong_type"]),
+        ("tools:\n", &["1:1+5 wrong_type"]),
+        ("sandbox: { require_os_sandbox: yes }\n", &["1:32+3 wrong_type"]),
+        ("sandbox: { require_os_sandbox: 'true' }\n", &["1:32+6 wrong_type"]),
+        ("sandbox: { network: maybe }\n", &["1:21+5 wrong_type"]),
+        ("sandbox: { network: ['*'] }\n", &["1:22+3 bad_host"]),
+        ("sandbox: { network: { presets: [A B] } }\n", &["1:33+3 bad_value"]),
+        ("delegation: { maxDepth: 0 }\n", &["1:25+1 bad_value"]),
+        ("delegation: { maxDepth: -1 }\n", &["1:25+2 bad_value"]),
+        ("delegation: { maxDepth: 99999999999999999999 }\n", &["1:25+20 bad_value"]),
+        ("delegation: { maxDepth: 1_0 }\n", &["1:25+3 wrong_type"]),
+        ("delegation: { maxDepth: '5' }\n", &["1:25+3 wrong_type"]),
+        ("delegation: { maxDepth: 1, max_depth: 1 }\n", &["1:39+1 conflict"]),
+        ("sandbox: { zones: [{ name: a }] }\n", &["1:19+13 wrong_type"]),
+        ("sandbox: { zones: { a: { mode: ro } } }\n", &["1:24+12 missing_key"]),
+        ("sandbox: { zones: { a: } }\n", &["1:21+1 wrong_type"]),
+        ("sandbox: { zones: { a: ./x } }\n", &["1:21+1 mode_missing?"]),
+        ("sandbox: { paths: { a: { root: ./x } } }\n", &["1:21+1 mode_missing?"]),
+        ("sandbox: { zones: { etc: { path: x, mode: ro } } }\n", &["1:21+3 bad_zone_name"]),
+        ("sandbox: { zones: { a: { path: /x, mode: ro } } }\n", &["1:32+2 bad_path"]),
+        ("sandbox: { zones: { a: { path: ../x, mode: ro } } }\n", &["1:32+4 bad_path"]),
+        ("sandbox: { paths: { a: { root: ~/x, mode: ro } } }\n", &["1:32+3 bad_path"]),
+        ("sandbox: { root: ~/x }\n", &["1:18+3 bad_path"]),
+        ("sandbox: { zones: { a: { path: x, mode: ro, suffixes: [] } } }\n", &["1:55+2 bad_value"]),
+        (
+            "sandbox: { zones: { a: { path: x, mode: ro, suffixes: [md] } } }\n",
+            &["1:56+2 bad_value"],
+        ),
+        (
+            "sandbox: { zones: { a: { path: x, mode: ro } }, paths: { a: { root: y, mode: ro } } }\n",
+            &["1:58+1 duplicate_zone"],
+        ),
+        (
+            "sandbox: { paths: { a: { root: y, mode: ro } } }\nsandboxes: { a: { path: y, mode: ro } }\n",
+            &["2:1+9 deprecated?", "2:14+1 duplicate_zone"],
+        ),
+        (
+            "sandbox: { paths: { a: { root: y, mode: ro, read_approval: true, approval: { read: ask } } } }\n",
+            &["1:60+4 conflict"],
+        ),
+        (
+            "sandbox: { paths: { a: { root: y, mode: ro }, b: { root: y/z, mode: rw } } }\n",
+            &["1:21+1 overlapping_zones?"],
+        ),
+        ("sandbox: { working_dir: cache }\n", &["1:25+5 bad_path"]),
+        ("sandbox: { working_dir: /cash/x }\n", &["1:25+7 unknown_zone"]),
+        ("sandbox: { env: { 'A=B': 1 } }\n", &["1:19+5 bad_value"]),
+        ("sandbox: { pass_env: [''] }\n", &["1:23+2 bad_value"]),
+        ("sandbox: { guard: { /a: deny } }\n", &["1:21+2 bad_pattern"]),
+        ("sandbox: { guard: { '*.worker': allow } }\n", &["1:33+5 guard_off?"]),
+        ("tools: [reed]\n", &["1:9+4 unknown_tool"]),
+        ("tools: [sandbox_list]\n", &["1:9+12 deprecated?"]),
+        ("tool_rules: { read: {}, read_file: {} }\n", &["1:25+9 duplicate_key"]),
+        ("shell_rules: [{ allowed: true }]\n", &["1:15+17 missing_key"]),
+        ("shell_rules: [{ pattern: ' ' }]\n", &["1:26+3 bad_value"]),
+        ("shell_rules: [{ pattern: ls, sandbox_paths: [cach] }]\n", &["1:46+4 unknown_zone"]),
+    ];
+    for (text, want) in cases {
+        let loaded = load_with(text, &[]);
+        assert_eq!(found(&loaded), *want, "{text}{:#?}", loaded.problems);
+        let error = want.iter().any(|problem| !problem.ends_with('?'));
+        assert_eq!(loaded.policy.is_none(), error, "{text}");
+        for problem in &loaded.problems {
+            assert!(problem.hint.is_some(), "no hint: {problem}");
+        }
+    }
+}
+
+#[test]
+fn all_problems_are_reported_at_once() {
+    let text = "\
+sandbox:
+  mode: sandbx
+  zones:
+    data: { path: /abs }
+    usr: { path: x, mode: rx }
+    data: { path: y, mode: ro }
+  network: on
+delegaton: {}
+tools: [read_file, wirte_file]
+";
+    let want = [
+        "2:9+6 bad_value",
+        "4:5+4 mode_missing?",
+        "4:19+4 bad_path",
+        "5:5+3 bad_zone_name",
+        "5:27+2 bad_value",
+        "6:5+4 duplicate_key",
+        "7:12+2 wrong_type",
+        "8:1+9 unknown_key",
+        "9:20+10 unknown_tool",
+    ];
+    let loaded = load_with(text, &[]);
+    assert_eq!(found(&loaded), want);
+    let hint = |code: &str| {
+        loaded.problems.iter().find(|p| p.code == code).and_then(|p| p.hint.clone()).unwrap()
+    };
+    assert_eq!(hint("bad_value"), "did you mean 'sandboxed'? it can be: sandboxed, direct");
+    assert!(hint("unknown_key").starts_with("did you mean 'delegation'? known keys: name,"));
+    assert!(hint("unknown_tool").starts_with("did you mean 'write_file'?"));
+    assert!(hint("bad_path").contains("mode: direct"));
+    assert_eq!(hint("wrong_type"), "write true or false");
+    let twice = loaded.problems.iter().find(|p| p.code == "duplicate_key").unwrap();
+    assert_eq!(twice.message, "the key 'data' is on line 4 and again on line 6");
+}
+
+#[test]
+fn aliases_are_expanded_within_a_budget() {
+    let text = "sandbox: { paths: { a: &z { root: x, mode: ro }, b: *z } }\n";
+    assert_eq!(zone(&policy(text), "b").path.value, PathBuf::from("/p/x"));
+    let mut bomb = "name: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for i in 1..9 {
+        let items = vec![format!("*a{}", i - 1); 10].join(", ");
+        bomb.push_str(&format!("k{i}: &a{i} [{items}]\n"));
+    }
+    let cases = [
+        (bomb, "too_large"),
+        ("a: &a [*a]\n".to_owned(), "syntax"),
+        ("a: *b\n".to_owned(), "syntax"),
+        (format!("a: {}{}\n", "[".repeat(500), "]".repeat(500)), "syntax"),
+        (format!("[{}]", "x, ".repeat(10_001)), "too_large"),
+        (format!("# {}\n", "x".repeat(yaml::MAX_BYTES)), "too_large"),
+    ];
+    for (text, code) in cases {
+        let loaded = load_with(&text, &[]);
+        let codes: Vec<_> = loaded.problems.iter().map(|p| p.code).collect();
+        assert_eq!(codes, [code], "{}", &text[..40.min(text.len())]);
+    }
+}
+
+#[test]
+fn tools_and_commands_follow_their_tables() {
+    let file_tools = crate::tool_name::FILE_TOOLS.join(" ");
+    let cases = [
+        ("[]", String::new()),
+        ("[shell]", format!("{file_tools} shell")),
+        ("[exec, shell]", format!("{file_tools} shell")),
+        ("[read, shell, read_file]", "read_file shell".to_owned()),
+    ];
+    for (list, want) in cases {
+        let tools = policy(&format!("tools: {list}\n")).tools.unwrap();
+        assert_eq!(tools.value.join(" "), want, "{list}");
+    }
+    let cases = [
+        ("", Approval::Ask),
+        ("allowed: true", Approval::Ask),
+        ("allowed: false", Approval::Blocked),
+        ("allowed: false, approval_required: false", Approval::Blocked),
+        ("approval_required: false", Approval::PreApproved),
+        ("approval_required: true", Approval::Ask),
+    ];
+    for (rule, want) in cases {
+        let comma = if rule.is_empty() { "" } else { ", " };
+        let text =
+            format!("shell_rules: [{{ pattern: ls{comma}{rule} }}]\nshell_default: {{ {rule} }}\n");
+        let shell = policy(&text).shell;
+        assert_eq!(shell.rules[0].approval, want, "{rule}");
+        assert_eq!(shell.default.unwrap().value, want, "{rule}");
+    }
+    assert_eq!(policy("").shell.default, None);
+    let rules = policy("tool_rules: { exec: { allowed: false } }\n").tool_rules;
+    assert_eq!(rules["shell"].approval(), Some(Ruled::new(Approval::Blocked, at(1, 32))));
+}
+
+/// Lines that are likely to reach the deeper steps.
+fn line() -> impl Strategy<Value = String> {
+    let keys = "sandbox|zones|paths|sandboxes|mode|root|path|cache|a|tools|approval|network|guard|\
+                shell_rules|pattern|delegation|maxDepth";
+    let values = "|rw|ro|direct|true|5|\\./x|/x|\\[shell\\]|\\{a: b\\}|&a x|\
+                  \\*a|\\{ path: x, mode: ro \\}|\\{ root: x \\}|\\[|\"";
+    (0..4_usize, "(- )?", keys, values).prop_map(|(indent, dash, key, value)| {
+        format!("{}{dash}{key}: {value}\n", "  ".repeat(indent))
+    })
+}
+
+fn sound(loaded: &Loaded) {
+    let error = loaded.problems.iter().any(|p| p.severity == Severity::Error);
+    assert_eq!(loaded.policy.is_none(), error);
+    for p in &loaded.problems {
+        assert!(p.line >= 1 && p.column >= 1 && p.width >= 1 && !p.message.is_empty());
+    }
+    if let Some(policy) = &loaded.policy {
+        let mut names: Vec<_> = policy.zones.iter().map(|z| &z.name).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), policy.zones.len());
+        assert!(policy.zones.iter().all(|z| z.path.value.is_absolute()));
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_without_panic(
+        text in "\\PC{0,80}",
+        key in "\\PC{0,12}",
+        value in "\\PC{0,12}",
+    ) {
+        sound(&load_with(&text, &[(&key, &value)]));
+        sound(&load_with(&text.replace(' ', "\n"), &[]));
+    }
+
+    #[test]
+    fn any_lines_are_read_without_panic(lines in prop::collection::vec(line(), 0..12)) {
+        sound(&load_with(&lines.concat(), &[]));
+    }
+
+    #[test]
+    fn any_zones_that_are_accepted_stay_below_the_root(path in "[a.~/]{1,12}") {
+        let text = format!("sandbox: {{ zones: {{ z: {{ path: '{path}', mode: rw }} }} }}");
+        if let Some(policy) = load_with(&text, &[]).policy {
+            prop_assert!(policy.zones[0].path.value.starts_with("/p/.sandbox"));
+        }
+    }
+}

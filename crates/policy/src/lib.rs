@@ -1,0 +1,34 @@
+//! Zonekeep's rules: plain data and pure functions.
+//!
+//! Nothing here touches a file, the clock or the environment. A project file is
+//! read into a [`Policy`], a worker holds a [`Grant`] of it, and [`judge()`]
+//! answers for each [`Action`] whether it may happen; `zonekeep-files` and the
+//! `zonekeep` crate carry the answers out.
+
+pub mod action;
+pub mod change;
+pub mod config;
+pub mod denial;
+pub mod grant;
+pub mod guard;
+pub mod judge;
+pub mod needs;
+pub mod path;
+pub mod policy;
+pub mod profile;
+pub mod source;
+pub mod tool_name;
+pub mod view;
+pub mod worker_file;
+pub mod zone;
+
+pub use action::{Action, Target, Verb};
+pub use denial::Denial;
+pub use grant::{ExceedsParent, Grant};
+pub use judge::{Judgement, Permit, Place, Question, Rule, Verdict, judge};
+pub use needs::Needs;
+pub use path::{AgentPath, PathError, RelPath};
+pub use policy::Policy;
+pub use source::{At, Ruled};
+pub use view::{Mount, Spot, View};
+pub use zone::{Approval, Mode, Zone};

@@ -1,0 +1,184 @@
+//! A project's rules, resolved: plain data that everything else is decided from.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::guard::Guards;
+use crate::path::AgentPath;
+use crate::source::{At, Ruled};
+use crate::zone::{Approval, Zone};
+
+/// Where zone paths lie (`sandbox.mode`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Layout {
+    /// Under `sandbox.root`, made on the first write.
+    #[default]
+    Sandboxed,
+    /// Under the project directory, where they must exist.
+    Direct,
+}
+
+/// What becomes of questions (`approval.mode`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Consent {
+    /// Each zone's and tool's own rule decides.
+    #[default]
+    Tool,
+    /// Every side effect asks.
+    Manual,
+    /// Every question is answered yes.
+    Auto,
+    /// Every question is answered no.
+    Strict,
+}
+
+/// What commands may reach (`sandbox.network`).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Network {
+    /// Nothing.
+    #[default]
+    Off,
+    /// Everything.
+    On,
+    /// The listed hosts.
+    Hosts {
+        /// Allowed names.
+        allow: Vec<Ruled<String>>,
+        /// Names refused even where `allow` covers them.
+        deny: Vec<Ruled<String>>,
+        /// Package managers whose hosts are allowed.
+        presets: Vec<Ruled<String>>,
+    },
+}
+
+/// What happens when the audit log cannot be written (`audit`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Audit {
+    /// The action fails.
+    #[default]
+    Required,
+    /// The action goes on.
+    BestEffort,
+}
+
+/// A rule for one tool (`tool_rules.NAME`).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ToolRule {
+    /// Whether the tool exists at all.
+    pub allowed: Option<Ruled<bool>>,
+    /// Whether every call asks.
+    pub approval_required: Option<Ruled<bool>>,
+}
+
+impl ToolRule {
+    /// Returns what the rule says about consent, if it says anything.
+    pub fn approval(&self) -> Option<Ruled<Approval>> {
+        match (&self.allowed, &self.approval_required) {
+            (Some(allowed), _) if !allowed.value => {
+                Some(Ruled::new(Approval::Blocked, allowed.at.clone()))
+            }
+            (_, Some(required)) => {
+                let approval = if required.value { Approval::Ask } else { Approval::PreApproved };
+                Some(Ruled::new(approval, required.at.clone()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A rule for command lines that start with certain words (`shell_rules`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShellRule {
+    /// The words.
+    pub pattern: String,
+    /// Zones that every path argument must lie in.
+    pub sandbox_paths: Vec<String>,
+    /// Whether a matching command asks.
+    pub approval: Approval,
+    /// Whether an approved command gets the network (`grants.network`).
+    pub grants: Network,
+    /// Where the rule is written.
+    pub at: At,
+}
+
+/// Rules for commands as the files write them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Shell {
+    /// Rules in file order; the first that matches decides.
+    pub rules: Vec<ShellRule>,
+    /// What holds for the rest.
+    pub default: Option<Ruled<Approval>>,
+}
+
+/// A project's rules, resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// The project directory.
+    pub project: PathBuf,
+    /// The project file, where there is one.
+    pub file: Option<PathBuf>,
+    /// Where zone paths lie.
+    pub layout: Ruled<Layout>,
+    /// The directory that holds zones in the sandboxed layout.
+    pub root: Ruled<PathBuf>,
+    /// The zones, in file order.
+    pub zones: Vec<Zone>,
+    /// Where relative agent paths start.
+    pub working_dir: Ruled<AgentPath>,
+    /// What `~` is.
+    pub home: Ruled<AgentPath>,
+    /// What commands may reach.
+    pub network: Ruled<Network>,
+    /// Names of environment variables that commands inherit.
+    pub pass_env: Vec<Ruled<String>>,
+    /// Environment variables that commands get.
+    pub env: BTreeMap<String, Ruled<String>>,
+    /// Whether commands may only run under an OS sandbox.
+    pub require_os_sandbox: Ruled<bool>,
+    /// Files that guard the user, and what may happen to them.
+    pub guards: Guards,
+    /// What becomes of questions.
+    pub consent: Ruled<Consent>,
+    /// How deep workers may call workers.
+    pub max_depth: Ruled<u32>,
+    /// The tools that exist, by canonical name; `None` is all of them.
+    pub tools: Option<Ruled<Vec<String>>>,
+    /// Rules for single tools, by canonical name.
+    pub tool_rules: BTreeMap<String, ToolRule>,
+    /// Rules for commands.
+    pub shell: Shell,
+    /// What happens when the audit log cannot be written.
+    pub audit: Ruled<Audit>,
+}
+
+impl Policy {
+    /// Returns the rules that hold in a project without a file: no zones yet.
+    pub fn empty(project: impl Into<PathBuf>) -> Self {
+        let project = project.into();
+        Policy {
+            root: Ruled::default_of(project.join(".sandbox")),
+            project,
+            file: None,
+            layout: Ruled::default(),
+            zones: Vec::new(),
+            working_dir: Ruled::default(),
+            home: Ruled::default(),
+            network: Ruled::default(),
+            pass_env: Vec::new(),
+            env: BTreeMap::new(),
+            require_os_sandbox: Ruled::default(),
+            guards: Guards::default(),
+            consent: Ruled::default(),
+            max_depth: Ruled::default_of(5),
+            tools: None,
+            tool_rules: BTreeMap::new(),
+            shell: Shell::default(),
+            audit: Ruled::default(),
+        }
+    }
+
+    /// Returns the zone of that name.
+    pub fn zone(&self, name: &str) -> Option<&Zone> {
+        self.zones.iter().find(|zone| zone.name == name)
+    }
+}

@@ -1,0 +1,143 @@
+//! Zones: the named directories of a project, with their modes, limits and
+//! consent rules.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::source::{At, Ruled};
+
+/// What may happen in a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Mode {
+    /// Reading only.
+    #[default]
+    Ro,
+    /// Reading and writing.
+    Rw,
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Mode::Ro => "ro",
+            Mode::Rw => "rw",
+        })
+    }
+}
+
+/// Whether somebody has to be asked first. The order is the strictness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Approval {
+    /// Goes ahead without a question.
+    PreApproved,
+    /// Goes ahead after a yes.
+    Ask,
+    /// Never happens, whatever anybody answers.
+    Blocked,
+}
+
+impl fmt::Display for Approval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Approval::PreApproved => "preApproved",
+            Approval::Ask => "ask",
+            Approval::Blocked => "blocked",
+        })
+    }
+}
+
+/// The consent rules of a zone, one for each kind of access.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approvals {
+    /// Reading, listing and searching.
+    pub read: Ruled<Approval>,
+    /// Creating and changing files.
+    pub write: Ruled<Approval>,
+    /// Removing files.
+    pub delete: Ruled<Approval>,
+}
+
+impl Default for Approvals {
+    fn default() -> Self {
+        Approvals {
+            read: Ruled::default_of(Approval::PreApproved),
+            write: Ruled::default_of(Approval::Ask),
+            delete: Ruled::default_of(Approval::Ask),
+        }
+    }
+}
+
+/// A named host directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Zone {
+    /// The name; the agent sees `/name`.
+    pub name: String,
+    /// The key in the project file that declares it, such as `sandbox.zones.input`.
+    pub key: String,
+    /// Where the zone is declared.
+    pub at: At,
+    /// The host directory, absolute but not yet looked at.
+    pub path: Ruled<PathBuf>,
+    /// Whether the directory is made on the first write when it is missing.
+    pub create: bool,
+    /// Reading only, or writing too.
+    pub mode: Ruled<Mode>,
+    /// Endings of file names that may be used, with their dot; `None` is all.
+    pub suffixes: Option<Ruled<Vec<String>>>,
+    /// The largest file that may be read or written.
+    pub max_file_bytes: Option<Ruled<u64>>,
+    /// Who is asked about what.
+    pub approval: Approvals,
+}
+
+impl Zone {
+    /// Returns a zone without limits, with the consent rules of a silent file.
+    pub fn new(name: impl Into<String>, path: impl Into<PathBuf>, mode: Mode, at: At) -> Self {
+        let name = name.into();
+        Zone {
+            key: format!("sandbox.zones.{name}"),
+            name,
+            path: Ruled::new(path.into(), at.clone()),
+            create: false,
+            mode: Ruled::new(mode, at.clone()),
+            suffixes: None,
+            max_file_bytes: None,
+            approval: Approvals::default(),
+            at,
+        }
+    }
+}
+
+/// Names that a zone cannot have, because a command needs them for the system.
+pub const RESERVED_NAMES: &[&str] = &[
+    "bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "media", "mnt", "nix", "opt",
+    "proc", "root", "run", "sbin", "srv", "sys", "tmp", "usr", "var",
+];
+
+/// Why a text cannot be a zone's name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NameError {
+    /// It has other characters than letters, digits, `-`, `_` and `.`.
+    #[error(
+        "a zone name has letters, digits, '-', '_' and '.', starts with a letter or digit and is at most 64 long"
+    )]
+    Malformed,
+    /// The system needs the name.
+    #[error("the name '{0}' is taken by the system directories that commands see")]
+    Reserved(String),
+}
+
+/// Checks a zone's name.
+pub fn check_name(name: &str) -> Result<(), NameError> {
+    let well_formed = name.len() <= 64
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    if !well_formed {
+        Err(NameError::Malformed)
+    } else if RESERVED_NAMES.contains(&name) {
+        Err(NameError::Reserved(name.to_owned()))
+    } else {
+        Ok(())
+    }
+}
