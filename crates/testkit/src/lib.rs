@@ -1,0 +1,292 @@
+//! For Zonekeep's own tests: a temporary project, and the real program in it.
+
+// A test kit may fail loudly, and says what it skips.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+use std::fmt;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+mod terminal;
+
+pub use terminal::{Step, Typed};
+
+/// How long anything may take before a test gives up.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A project in a temporary directory, with a state and a home directory
+/// beside it.
+#[derive(Debug)]
+pub struct Project {
+    _temp: tempfile::TempDir,
+    /// The temporary directory, as it really is.
+    base: PathBuf,
+    program: PathBuf,
+}
+
+impl Project {
+    /// Returns an empty project for the program at `program`
+    /// (`env!("CARGO_BIN_EXE_zonekeep")`).
+    pub fn new(program: &str) -> Self {
+        let temp = tempfile::Builder::new().prefix("zk-test-").tempdir().unwrap();
+        let base = temp.path().canonicalize().unwrap();
+        fs::create_dir(base.join("project")).unwrap();
+        fs::create_dir(base.join("home")).unwrap();
+        Project { _temp: temp, base, program: program.into() }
+    }
+
+    /// Returns the project with a project file of that content.
+    pub fn with_config(program: &str, config: &str) -> Self {
+        Project::new(program).file("zonekeep.yaml", config)
+    }
+
+    /// Writes a file of the project.
+    pub fn file(self, path: &str, content: impl AsRef<[u8]>) -> Self {
+        self.put(path, content);
+        self
+    }
+
+    /// Writes a file of the project.
+    pub fn put(&self, path: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    /// Makes a directory of the project.
+    pub fn dir(self, path: &str) -> Self {
+        fs::create_dir_all(self.path(path)).unwrap();
+        self
+    }
+
+    /// Makes a symbolic link in the project.
+    pub fn link(self, path: &str, target: impl AsRef<Path>) -> Self {
+        std::os::unix::fs::symlink(target, self.path(path)).unwrap();
+        self
+    }
+
+    /// Returns the host path of a file of the project.
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.base.join("project").join(path)
+    }
+
+    /// Returns the host path of something beside the project.
+    pub fn beside(&self, path: &str) -> PathBuf {
+        self.base.join(path)
+    }
+
+    /// Returns the content of a file of the project.
+    pub fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap()
+    }
+
+    /// Returns whether there is something in the project at `path`.
+    pub fn exists(&self, path: &str) -> bool {
+        self.path(path).symlink_metadata().is_ok()
+    }
+
+    /// Returns the names of all that lies below a directory of the project, sorted.
+    pub fn tree(&self, path: &str) -> Vec<String> {
+        fn walk(base: &Path, dir: &Path, names: &mut Vec<String>) {
+            for entry in fs::read_dir(dir).unwrap() {
+                let path = entry.unwrap().path();
+                names.push(path.strip_prefix(base).unwrap().display().to_string());
+                if path.is_dir() && !path.is_symlink() {
+                    walk(base, &path, names);
+                }
+            }
+        }
+        let mut names = Vec::new();
+        walk(&self.path(path), &self.path(path), &mut names);
+        names.sort();
+        names
+    }
+
+    /// Returns the state directory.
+    pub fn state(&self) -> PathBuf {
+        self.base.join("state")
+    }
+
+    /// Returns the lines of all audit logs, as they are on disk.
+    pub fn log_lines(&self) -> Vec<String> {
+        let Ok(logs) = fs::read_dir(self.state().join("zonekeep/audit")) else {
+            return Vec::new();
+        };
+        let logs = logs.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
+        logs.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
+    }
+
+    /// Returns the program, ready to be started in the project, without a
+    /// terminal and with an environment of its own.
+    pub fn command(&self) -> Command {
+        let mut command = match terminal::setsid() {
+            // Whoever runs the tests may sit at a terminal that must not be asked.
+            Some(setsid) => {
+                let mut command = Command::new(setsid);
+                command.arg(&self.program);
+                command
+            }
+            None => Command::new(&self.program),
+        };
+        self.prepare(&mut command);
+        command
+    }
+
+    /// Gives a command the working directory and environment of the project.
+    pub fn prepare(&self, command: &mut Command) {
+        command
+            .current_dir(self.path(""))
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.beside("home"))
+            .env("XDG_STATE_HOME", self.state())
+            .stdin(Stdio::null());
+    }
+
+    /// Returns the program itself.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// Runs the program in the project.
+    pub fn zonekeep<I: IntoIterator<Item = S>, S: AsRef<std::ffi::OsStr>>(&self, args: I) -> Run {
+        self.finish(self.command().args(args))
+    }
+
+    /// Runs the program in a directory of the project.
+    pub fn zonekeep_in<I: IntoIterator<Item = S>, S: AsRef<std::ffi::OsStr>>(
+        &self,
+        dir: &str,
+        args: I,
+    ) -> Run {
+        self.finish(self.command().current_dir(self.path(dir)).args(args))
+    }
+
+    /// Runs the program in the project, with text on its standard input.
+    pub fn zonekeep_with_input<I: IntoIterator<Item = S>, S: AsRef<std::ffi::OsStr>>(
+        &self,
+        args: I,
+        input: &str,
+    ) -> Run {
+        let mut command = self.command();
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        self.run_of(child.wait_with_output().unwrap())
+    }
+
+    /// Runs a prepared command and returns what it came to.
+    pub fn finish(&self, command: &mut Command) -> Run {
+        self.run_of(command.output().unwrap())
+    }
+
+    fn run_of(&self, output: std::process::Output) -> Run {
+        Run::of(output, &self.base)
+    }
+}
+
+/// What a program came to, with the temporary directory written as `[TEMP]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// The exit status; 128 and the number for a signal.
+    pub exit: i32,
+    /// What it printed.
+    pub stdout: String,
+    /// What it said beside that.
+    pub stderr: String,
+}
+
+impl Run {
+    fn of(output: std::process::Output, temp: &Path) -> Self {
+        use std::os::unix::process::ExitStatusExt;
+        let clean = |bytes: &[u8]| {
+            String::from_utf8_lossy(bytes).replace(&temp.display().to_string(), "[TEMP]")
+        };
+        let status = output.status;
+        Run {
+            exit: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default()),
+            stdout: clean(&output.stdout),
+            stderr: clean(&output.stderr),
+        }
+    }
+
+    /// Returns what it printed, after asserting that it went well.
+    ///
+    /// # Panics
+    /// When it did not.
+    #[track_caller]
+    pub fn ok(&self) -> &str {
+        assert_eq!(self.exit, 0, "{self}");
+        self.stdout.trim_end()
+    }
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "exit {}", self.exit)?;
+        writeln!(f, "--- stdout\n{}", self.stdout.trim_end())?;
+        write!(f, "--- stderr\n{}", self.stderr.trim_end())
+    }
+}
+
+/// Looks again and again until `found` returns something.
+///
+/// # Panics
+/// When that takes longer than [`PATIENCE`].
+#[track_caller]
+pub fn eventually<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(value) = found() {
+            return value;
+        }
+        assert!(start.elapsed() < PATIENCE, "never came: {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A child process that is stopped when the test is done with it.
+#[derive(Debug)]
+pub struct Stopped(pub Child);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Returns whether this process may do what file permissions forbid.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Returns a command that runs another one as the user `nobody`, or `None`
+/// where this user cannot do that.
+pub fn as_nobody() -> Option<Command> {
+    if !is_root() {
+        return None;
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+    let works = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "true"])
+        .output()
+        .is_ok_and(|output| output.status.success());
+    works.then_some(command)
+}
+
+/// Says that a test cannot run here, and why; with `ZONEKEEP_TEST_REQUIRE=all`
+/// that is a failure.
+///
+/// # Panics
+/// When the environment requires every test to run.
+pub fn skip(why: &str) {
+    let required = std::env::var("ZONEKEEP_TEST_REQUIRE").is_ok_and(|value| value == "all");
+    assert!(!required, "this test has to run here, and cannot: {why}");
+    eprintln!("skipped: {why}");
+}

@@ -1,0 +1,246 @@
+//! The audit log: every action and every refusal, one JSON object on a line.
+//!
+//! The log lies in the state directory, one file for each project. A record is
+//! appended in one piece, so that processes appending at the same time lose and
+//! interleave nothing (on a local file system; over NFS they can). What changes files is written
+//! down twice under one id, before (`"outcome":"begun"`) and after, so that
+//! nothing happens that could not be recorded; [`read`] puts the two together.
+
+use std::borrow::Cow;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Seek, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::state::StateDir;
+
+/// How much room the line of a record is given at first.
+const USUAL_LINE: usize = 512;
+
+/// The line that decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleRecord<'a> {
+    /// The file, where a file decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<Cow<'a, str>>,
+    /// The line, where a file decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// What the rule says.
+    pub says: Cow<'a, str>,
+}
+
+/// What somebody answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerRecord<'a> {
+    /// Whether it was a yes.
+    pub approved: bool,
+    /// Who gave it.
+    pub by: Cow<'a, str>,
+    /// `once` or `session`.
+    pub remember: Cow<'a, str>,
+    /// Their words to the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Cow<'a, str>>,
+}
+
+/// One action, as it is written down.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record<'a> {
+    /// The session and a number in it.
+    pub id: Cow<'a, str>,
+    /// When the action was judged, in UTC.
+    pub time: Cow<'a, str>,
+    /// The session.
+    pub session: Cow<'a, str>,
+    /// The project directory.
+    pub project: Cow<'a, str>,
+    /// The worker; none for the project itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<Cow<'a, str>>,
+    /// The tool that was called.
+    pub tool: Cow<'a, str>,
+    /// What was to be done.
+    pub action: Cow<'a, str>,
+    /// The path as the agent sees it, normalised.
+    pub path: Cow<'a, str>,
+    /// The second path of a move or copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Cow<'a, str>>,
+    /// `allow`, `ask` or `deny`.
+    pub verdict: Cow<'a, str>,
+    /// What decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<RuleRecord<'a>>,
+    /// What was answered, where somebody was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<AnswerRecord<'a>>,
+    /// `asked` and `begun` for what has no end yet; `done`, `refused` or `failed`.
+    pub outcome: Cow<'a, str>,
+    /// The code of the refusal or failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Cow<'a, str>>,
+    /// The refusal or failure in words for the operator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Cow<'a, str>>,
+    /// How many bytes were read or written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// How long it took, in microseconds.
+    pub duration_us: u64,
+}
+
+/// Where the log of a project lies.
+pub fn log_path(state: &StateDir, project: &Path) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    let digest = Sha256::digest(project.as_os_str().as_bytes());
+    let key: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let name = project.file_name().unwrap_or_default().to_string_lossy();
+    let name: String =
+        name.chars().filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c)).take(40).collect();
+    state.path().join("audit").join(format!("{name}-{key}.jsonl"))
+}
+
+/// A log that is open for appending.
+#[derive(Debug)]
+pub struct Log {
+    path: PathBuf,
+    /// One writer at a time in this process, because of the position in the file.
+    file: Mutex<File>,
+}
+
+impl Log {
+    /// Opens the log of a project, and makes it where it is missing.
+    pub fn open(state: &StateDir, project: &Path) -> io::Result<Self> {
+        state.make("audit")?;
+        let path = log_path(state, project);
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
+        Ok(Log { path, file: Mutex::new(file) })
+    }
+
+    /// Appends one record. After a failure there is no part of it in the log.
+    ///
+    /// The system appends a write as a whole, so that processes need no lock.
+    pub fn append(&self, record: &Record<'_>) -> io::Result<()> {
+        let mut line = Vec::with_capacity(USUAL_LINE);
+        serde_json::to_writer(&mut line, record)?;
+        line.push(b'\n');
+        let mut file = self.file.lock().map_err(|_| io::Error::other("a writer panicked"))?;
+        let written = file.write(&line)?;
+        if written == line.len() {
+            return Ok(());
+        }
+        // Part of a line is worse than none: it becomes a blank one. Others may
+        // have appended since, so it cannot be cut off.
+        let end = file.stream_position()?;
+        let mut blank = vec![b' '; written];
+        if let Some(last) = blank.last_mut() {
+            *last = b'\n';
+        }
+        let whole = OpenOptions::new().write(true).open(&self.path)?;
+        whole.write_all_at(&blank, end.saturating_sub(written as u64))?;
+        Err(io::ErrorKind::StorageFull.into())
+    }
+}
+
+/// Reads records, oldest first. The two lines of a change count as one record.
+///
+/// A line that is not a record is passed over and counted.
+pub fn read(input: impl io::Read) -> io::Result<(Vec<Record<'static>>, usize)> {
+    let mut records: Vec<Record<'static>> = Vec::new();
+    let mut bad = 0;
+    for line in BufReader::new(input).split(b'\n') {
+        let line = line?;
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        match parse(&line) {
+            Some(record) => merge(&mut records, record),
+            None => bad += 1,
+        }
+    }
+    Ok((records, bad))
+}
+
+/// Reads one line.
+pub fn parse(line: &[u8]) -> Option<Record<'static>> {
+    serde_json::from_slice(line).ok()
+}
+
+/// Adds a record, or completes the one that was begun under the same id.
+fn merge(records: &mut Vec<Record<'static>>, record: Record<'static>) {
+    let begun = records
+        .iter_mut()
+        .rev()
+        .take(4096)
+        .find(|held| held.id == record.id && matches!(&*held.outcome, "begun" | "asked"));
+    match begun {
+        Some(held) => *held = record,
+        None => records.push(record),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record<'a>(id: &'a str, outcome: &'a str) -> Record<'a> {
+        Record {
+            id: id.into(),
+            time: "2026-01-01T00:00:00Z".into(),
+            session: "s".into(),
+            project: "/p".into(),
+            worker: None,
+            tool: "write_file".into(),
+            action: "write".into(),
+            path: "/out/a".into(),
+            to: None,
+            verdict: "allow".into(),
+            rule: None,
+            answer: None,
+            outcome: outcome.into(),
+            code: None,
+            error: None,
+            bytes: Some(1),
+            duration_us: 5,
+        }
+    }
+
+    #[test]
+    fn what_is_appended_is_read_back_and_completed() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::at(dir.path().join("state"));
+        let log = Log::open(&state, Path::new("/p")).unwrap();
+        for (id, outcome) in [("1", "begun"), ("2", "begun"), ("1", "done"), ("3", "refused")] {
+            log.append(&record(id, outcome)).unwrap();
+        }
+        let file = File::open(log_path(&state, Path::new("/p"))).unwrap();
+        let (records, bad) = read(file).unwrap();
+        let shown: Vec<_> = records.iter().map(|r| (&*r.id, &*r.outcome)).collect();
+        assert_eq!(shown, [("1", "done"), ("2", "begun"), ("3", "refused")]);
+        assert_eq!(bad, 0);
+    }
+
+    #[test]
+    fn only_the_user_can_read_the_log() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::at(dir.path().join("state"));
+        Log::open(&state, Path::new("/p")).unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&log_path(&state, Path::new("/p"))), 0o600);
+        assert_eq!(mode(state.path()), 0o700);
+    }
+
+    #[test]
+    fn projects_of_one_name_have_logs_of_their_own() {
+        let state = StateDir::at("/s");
+        let one = log_path(&state, Path::new("/a/app"));
+        assert_ne!(one, log_path(&state, Path::new("/b/app")));
+        assert!(one.to_string_lossy().starts_with("/s/audit/app-"));
+    }
+}

@@ -1,0 +1,127 @@
+//! What a caller gets when something did not happen.
+
+use std::fmt;
+use std::io;
+
+use zonekeep_files::Fault;
+use zonekeep_policy::denial::shown;
+use zonekeep_policy::{AgentPath, Denial};
+
+/// Why something did not happen, in words for the agent that asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The rules refused it.
+    #[error(transparent)]
+    Denied(#[from] Denial),
+    /// It was allowed, and failed.
+    #[error(transparent)]
+    Failed(#[from] Box<Failure>),
+    /// It was allowed, but could not be written down, and so was not done.
+    #[error("Cannot {verb} '{}': the action could not be written to the audit log, so it was not done.\nTell the user; nothing was changed.", shown(.path))]
+    Unrecorded {
+        /// What was tried.
+        verb: &'static str,
+        /// The path as given.
+        path: String,
+        /// What the system said about the log.
+        source: io::Error,
+    },
+    /// It was done, but how it ended could not be written down.
+    #[error("Done with '{}', but the audit log could not be completed.\nTell the user before you go on.", shown(.path))]
+    HalfRecorded {
+        /// The path as given.
+        path: String,
+        /// What the system said about the log.
+        source: io::Error,
+    },
+    /// The call itself was wrong.
+    #[error("Cannot use {tool}: {reason}")]
+    BadArguments {
+        /// The tool.
+        tool: String,
+        /// What is wrong, and what would work.
+        reason: String,
+    },
+}
+
+/// What was allowed, and failed.
+#[derive(Debug)]
+pub struct Failure {
+    /// What was tried, to follow "Cannot".
+    pub verb: &'static str,
+    /// The path as given.
+    pub path: String,
+    /// The second path of a move or copy, as given.
+    pub to: Option<String>,
+    /// What went wrong.
+    pub fault: Fault,
+    /// Where a link leads, when that is the trouble and it leads inside.
+    pub leads_to: Option<AgentPath>,
+}
+
+impl std::error::Error for Failure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.fault.source()
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Failure { verb, path, to, fault, leads_to } = self;
+        write!(f, "Cannot {verb} '{}'", shown(path))?;
+        if let Some(to) = to {
+            write!(f, " to '{}'", shown(to))?;
+        }
+        let text = fault.to_string();
+        match leads_to {
+            // What the fault knows below its directory, as the agent can use it.
+            Some(target) => {
+                write!(f, ": {}\nIt leads to: {target}", text.lines().next().unwrap_or_default())
+            }
+            None => write!(f, ": {text}{}", advice(verb, fault)),
+        }
+    }
+}
+
+impl Error {
+    /// Returns an error for a fault on one path.
+    pub(crate) fn failed(verb: &'static str, path: &str, fault: Fault) -> Self {
+        let path = path.to_owned();
+        Error::Failed(Box::new(Failure { verb, path, to: None, fault, leads_to: None }))
+    }
+
+    /// Returns the stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Denied(denial) => denial.code(),
+            Error::Failed(failure) => failure.fault.code(),
+            Error::Unrecorded { .. } | Error::HalfRecorded { .. } => "audit",
+            Error::BadArguments { .. } => "bad_arguments",
+        }
+    }
+
+    /// Returns the path that it is about, as the agent gave it.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Error::Denied(denial) => denial.path(),
+            Error::Failed(failure) => Some(&failure.path),
+            Error::Unrecorded { path, .. } | Error::HalfRecorded { path, .. } => Some(path),
+            Error::BadArguments { .. } => None,
+        }
+    }
+
+    /// Returns whether Zonekeep itself could not act safely, as opposed to a
+    /// refusal or a failure that the agent can do something about.
+    pub fn is_internal(&self) -> bool {
+        matches!(self, Error::Unrecorded { .. } | Error::HalfRecorded { .. })
+    }
+}
+
+/// Returns what would work instead, where that depends on what was tried.
+fn advice(verb: &str, fault: &Fault) -> &'static str {
+    match fault {
+        Fault::Binary { .. } if verb == "read" => "\nTo read it, set encoding to \"base64\"",
+        _ => "",
+    }
+}

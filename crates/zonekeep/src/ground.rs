@@ -1,0 +1,377 @@
+//! The host directories behind the zones: opened once, and checked on the
+//! handles that will be used.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use zonekeep_files::{Fault, HostStore, Store};
+use zonekeep_policy::guard::Guard;
+use zonekeep_policy::policy::{Layout, Network};
+use zonekeep_policy::{AgentPath, At, Mode, Policy, RelPath, Zone};
+
+use crate::state::StateDir;
+use crate::trust::Reach;
+
+/// Why a zone cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GroundError {
+    /// The directory is not there.
+    #[error("zone '{zone}': the directory {} does not exist", path.display())]
+    Missing {
+        /// The zone.
+        zone: String,
+        /// The directory.
+        path: PathBuf,
+        /// Where the zone is declared.
+        at: At,
+    },
+    /// There is something else than a directory.
+    #[error("zone '{zone}': {} cannot be opened as a directory: {source}", path.display())]
+    Open {
+        /// The zone.
+        zone: String,
+        /// The directory.
+        path: PathBuf,
+        /// Where the zone is declared.
+        at: At,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The directory is one that nobody should hand to an agent whole.
+    #[error("zone '{zone}': {} is {what}", path.display())]
+    Forbidden {
+        /// The zone.
+        zone: String,
+        /// The directory.
+        path: PathBuf,
+        /// What it is, such as "a home directory".
+        what: &'static str,
+        /// Where the zone is declared.
+        at: At,
+    },
+    /// The directory is one whose files are guarded, and it can be written.
+    #[error("zone '{zone}': {} is writable, and its files are guarded ({pattern})", path.display())]
+    Guarded {
+        /// The zone.
+        zone: String,
+        /// The directory.
+        path: PathBuf,
+        /// The pattern that guards it.
+        pattern: String,
+        /// Where the zone is declared.
+        at: At,
+    },
+    /// Two zones are one in another.
+    #[error("zones '{first}' and '{second}' overlap: {} and {}", first_path.display(), second_path.display())]
+    Overlap {
+        /// One zone.
+        first: String,
+        /// Its directory.
+        first_path: PathBuf,
+        /// The other zone.
+        second: String,
+        /// Its directory.
+        second_path: PathBuf,
+        /// Where the second is declared.
+        at: At,
+    },
+}
+
+impl GroundError {
+    /// Returns where the zone is declared.
+    pub fn at(&self) -> At {
+        match self {
+            GroundError::Missing { at, .. }
+            | GroundError::Open { at, .. }
+            | GroundError::Forbidden { at, .. }
+            | GroundError::Guarded { at, .. }
+            | GroundError::Overlap { at, .. } => at.clone(),
+        }
+    }
+
+    /// Returns what to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            GroundError::Missing { path, .. } => {
+                let path = path.display().to_string().replace('\'', "'\\''");
+                format!("make it with `mkdir -p '{path}'`, or correct the zone's path")
+            }
+            GroundError::Open { .. } => "name a directory that you can read".to_owned(),
+            GroundError::Forbidden { .. } => {
+                "name a directory below it that holds only what the agent needs".to_owned()
+            }
+            GroundError::Guarded { pattern, .. } => format!(
+                "write mode: ro; or, to let agents change such files, set sandbox.guard.\"{pattern}\": allow"
+            ),
+            GroundError::Overlap { .. } => {
+                "give each zone a directory of its own, or drop one of the two".to_owned()
+            }
+        }
+    }
+}
+
+/// The ground of one zone: an open directory, or the place where it will be.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    /// The directory's real path.
+    pub(crate) real: PathBuf,
+    /// The deepest directory that exists.
+    base: HostStore,
+    /// What is missing below it; nothing for a zone that exists.
+    missing: RelPath,
+    /// How much of `missing` is the sandbox root, which gets a `.gitignore`.
+    root_depth: usize,
+    made: OnceLock<Arc<dyn Store>>,
+}
+
+impl Ground {
+    /// Returns whether another path leads to the same directory, as a mount can
+    /// make it do.
+    fn is_same_directory(&self, other: &Ground) -> bool {
+        let identity = |ground: &Ground| {
+            let stat = rustix::fs::fstat(&ground.base).ok()?;
+            ground.missing.is_root().then_some((stat.st_dev, stat.st_ino))
+        };
+        identity(self).is_some_and(|own| identity(other) == Some(own))
+    }
+
+    /// Returns the store, or `None` while the directory is not there yet.
+    pub(crate) fn store(&self) -> Option<Arc<dyn Store>> {
+        if let Some(store) = self.made.get() {
+            return Some(Arc::clone(store));
+        }
+        // Somebody else may have made it meanwhile.
+        let store = self.base.subtree(&self.missing).ok()?;
+        Some(Arc::clone(self.made.get_or_init(|| Arc::new(store))))
+    }
+
+    /// Returns the store, and makes the directory where it is missing.
+    pub(crate) fn make(&self) -> Result<Arc<dyn Store>, Fault> {
+        if let Some(store) = self.store() {
+            return Ok(store);
+        }
+        let mut path = RelPath::root();
+        for (depth, name) in self.missing.names().enumerate() {
+            path = path.join(name);
+            let dir = self.base.make_dirs(&path)?;
+            if depth + 1 == self.root_depth {
+                // Keeps what agents write out of `git status`.
+                let ignore = zonekeep_files::root::Source::Bytes(b"*\n");
+                match dir.replace(b".gitignore", ignore, zonekeep_files::Overwrite::No) {
+                    Ok(_) | Err(Fault::Exists) => {}
+                    Err(fault) => return Err(fault),
+                }
+            }
+        }
+        self.store().ok_or(Fault::Gone)
+    }
+}
+
+/// Opens the directories behind all zones and checks them against each other
+/// and against what must never be a zone; returns all that is wrong.
+pub(crate) fn open(policy: &Policy, state: &StateDir) -> Result<Vec<Ground>, Vec<GroundError>> {
+    let forbidden = Forbidden::of_user(state);
+    let mut grounds: Vec<(&Zone, Ground)> = Vec::with_capacity(policy.zones.len());
+    let mut errors = Vec::new();
+    for zone in &policy.zones {
+        let ground = match open_zone(policy, zone) {
+            Ok(ground) => ground,
+            Err(error) => {
+                errors.push(*error);
+                continue;
+            }
+        };
+        if let Some(pattern) = guarded(policy, zone, &ground.real) {
+            let (zone, path, at) = (zone.name.clone(), ground.real, zone.path.at.clone());
+            errors.push(GroundError::Guarded { zone, path, pattern, at });
+            continue;
+        }
+        if let Some(what) = forbidden.find(&ground.real) {
+            let (zone, path, at) = (zone.name.clone(), ground.real, zone.path.at.clone());
+            errors.push(GroundError::Forbidden { zone, path, what, at });
+            continue;
+        }
+        let overlapping = grounds.iter().find(|(_, held)| {
+            held.real.starts_with(&ground.real)
+                || ground.real.starts_with(&held.real)
+                || held.is_same_directory(&ground)
+        });
+        if let Some((other, held)) = overlapping {
+            errors.push(GroundError::Overlap {
+                first: other.name.clone(),
+                first_path: held.real.clone(),
+                second: zone.name.clone(),
+                second_path: ground.real,
+                at: zone.path.at.clone(),
+            });
+            continue;
+        }
+        grounds.push((zone, ground));
+    }
+    match errors.is_empty() {
+        true => Ok(grounds.into_iter().map(|(_, ground)| ground).collect()),
+        false => Err(errors),
+    }
+}
+
+fn open_zone(policy: &Policy, zone: &Zone) -> Result<Ground, Box<GroundError>> {
+    let wanted = &zone.path.value;
+    let failed = |source: io::Error| {
+        Box::new(GroundError::Open {
+            zone: zone.name.clone(),
+            path: wanted.clone(),
+            at: zone.path.at.clone(),
+            source,
+        })
+    };
+    let mut existing = wanted.as_path();
+    let mut missing: Vec<&std::ffi::OsStr> = Vec::new();
+    let base = loop {
+        match HostStore::open(existing) {
+            Ok(store) => break store,
+            Err(Fault::NotFound { .. }) if !zone.create => {
+                let (zone, path, at) = (zone.name.clone(), wanted.clone(), zone.path.at.clone());
+                return Err(Box::new(GroundError::Missing { zone, path, at }));
+            }
+            Err(Fault::NotFound { .. }) => match (existing.parent(), existing.file_name()) {
+                // A link that leads nowhere is not a directory to be made.
+                _ if fs::symlink_metadata(existing).is_ok() => {
+                    return Err(failed(io::Error::other("it is a link that leads nowhere")));
+                }
+                (Some(parent), Some(name)) => {
+                    missing.push(name);
+                    existing = parent;
+                }
+                _ => return Err(failed(io::ErrorKind::NotFound.into())),
+            },
+            Err(fault) => return Err(failed(io::Error::other(fault.to_string()))),
+        }
+    };
+    let mut real = base.host_path().map_err(|fault| failed(io::Error::other(fault.to_string())))?;
+    let missing_path = {
+        use std::os::unix::ffi::OsStrExt;
+        missing.iter().rev().fold(RelPath::root(), |path, name| path.join(name.as_bytes()))
+    };
+    real.extend(missing.iter().rev());
+    let in_root = policy.layout.value == Layout::Sandboxed && zone.create;
+    let above_root = wanted.components().count() - missing.len();
+    let root_depth = match in_root {
+        true => policy.root.value.components().count().saturating_sub(above_root),
+        false => 0,
+    };
+    Ok(Ground { real, base, missing: missing_path, root_depth, made: OnceLock::new() })
+}
+
+/// Directories that are never a zone.
+struct Forbidden {
+    homes: Vec<PathBuf>,
+    state: PathBuf,
+}
+
+impl Forbidden {
+    fn of_user(state: &StateDir) -> Self {
+        Forbidden { homes: homes(), state: resolve(state.path()) }
+    }
+
+    fn find(&self, path: &Path) -> Option<&'static str> {
+        if path == Path::new("/") {
+            Some("the root of the file system")
+        } else if self.homes.iter().any(|home| home.starts_with(path)) {
+            Some("a home directory, or holds one")
+        } else if self.state.starts_with(path) || path.starts_with(&self.state) {
+            Some("where Zonekeep keeps its own records, or holds that")
+        } else {
+            None
+        }
+    }
+}
+
+/// Returns the home directories that are known: by the environment, by the
+/// list of users, and by custom.
+fn homes() -> Vec<PathBuf> {
+    let me = rustix::process::geteuid().as_raw().to_string();
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let mine = users.lines().filter_map(|line| {
+        let mut fields = line.split(':');
+        (fields.nth(2) == Some(&me)).then(|| fields.nth(2).map(PathBuf::from))?
+    });
+    let usual = ["/home", "/root", "/Users"].map(PathBuf::from);
+    let named = std::env::home_dir().into_iter().chain(mine).chain(usual);
+    let named = named.filter(|home| home.is_absolute() && home != Path::new("/"));
+    named.flat_map(|home| [fs::canonicalize(&home).ok(), Some(home)]).flatten().collect()
+}
+
+/// Returns the guard that a writable zone as a whole falls under: its files
+/// would be below the name that guards them, where no guard sees it.
+fn guarded(policy: &Policy, zone: &Zone, real: &Path) -> Option<String> {
+    use std::os::unix::ffi::OsStrExt;
+    if zone.mode.value == Mode::Ro {
+        return None;
+    }
+    // Inside the project all names count; elsewhere the last two, so that where
+    // the user keeps projects is the user's affair.
+    let names: Vec<&std::ffi::OsStr> = match real.strip_prefix(&policy.project) {
+        Ok(below) => below.iter().collect(),
+        Err(_) => {
+            let all: Vec<_> = real.iter().skip(1).collect();
+            all[all.len().saturating_sub(2)..].to_vec()
+        }
+    };
+    let path = names.iter().fold(RelPath::root(), |path, name| path.join(name.as_bytes()));
+    let entry = policy.guards.find(&path, zonekeep_policy::guard::Reach::Tree)?;
+    Some(entry.pattern.clone())
+}
+
+/// Resolves the part of a path that exists.
+fn resolve(path: &Path) -> PathBuf {
+    for above in path.ancestors() {
+        if let Ok(real) = fs::canonicalize(above) {
+            let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
+            return real.join(rest);
+        }
+    }
+    path.to_owned()
+}
+
+/// Returns what a project file opens outside its own directory.
+///
+/// What the user's own flags open is not counted: it is the user who says it.
+pub(crate) fn reach(policy: &Policy, grounds: &[Ground]) -> BTreeSet<Reach> {
+    let from_file = |at: &At| matches!(at, At::File { .. });
+    let mut reach = BTreeSet::new();
+    // What a file in a home directory opens there is the user's own.
+    let at_home = homes().iter().any(|home| home.starts_with(&policy.project));
+    for (zone, ground) in policy.zones.iter().zip(grounds) {
+        // A default zone counts too: a link can stand in its way.
+        let inside = ground.real.starts_with(&policy.project);
+        let own = matches!(zone.path.at, At::Default) || !at_home;
+        if matches!(zone.path.at, At::Flag(_)) || inside && own {
+            continue;
+        }
+        let verb = if zone.mode.value == Mode::Rw { "read and write" } else { "read" };
+        let path = AgentPath::of(&zone.name, &RelPath::root());
+        let what = format!("{verb} {} as {path}", ground.real.display());
+        reach.insert(Reach { what, at: zone.path.at.to_string() });
+    }
+    for name in policy.pass_env.iter().filter(|name| from_file(&name.at)) {
+        let what = format!("pass the environment variable {} to commands", name.value);
+        reach.insert(Reach { what, at: name.at.to_string() });
+    }
+    for entry in policy.guards.loosened().filter(|entry| from_file(&entry.guard.at)) {
+        let word = match entry.guard.value {
+            Guard::Allow => "without a question",
+            _ => "after a question",
+        };
+        let what = format!("change files that match {} {word}", entry.pattern);
+        reach.insert(Reach { what, at: entry.guard.at.to_string() });
+    }
+    if policy.network.value == Network::On && from_file(&policy.network.at) {
+        let what = "reach every host on the network".to_owned();
+        reach.insert(Reach { what, at: policy.network.at.to_string() });
+    }
+    reach
+}

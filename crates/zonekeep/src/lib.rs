@@ -1,0 +1,53 @@
+//! Zonekeep keeps AI agents to their zones.
+//!
+//! A [`Project`] is a directory with a `zonekeep.yaml`, which says what an
+//! agent may use. A [`Session`] opens it, and a [`Sandbox`] is what one worker
+//! holds: it answers what is allowed, and it reads, writes, lists and searches
+//! inside the boundaries. [`tools`] is the same for a model, with names, JSON
+//! schemas and texts.
+//!
+//! ```no_run
+//! use zonekeep::{Project, Session, StateDir, approve::Nobody, policy::config::Overrides};
+//!
+//! let project = Project::find(".".as_ref(), &Overrides::default())?;
+//! let session = Session::open(&project, &StateDir::of_user()?, Nobody)?;
+//! let sandbox = session.sandbox();
+//!
+//! println!("readable: {:?}", sandbox.readable_roots());
+//! println!("{}", sandbox.read_text("/input/a.txt")?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Every effect takes one road: judge, ask, act, record. The rules are in
+//! [`policy`] (re-exported from `zonekeep-policy`), the file work is in
+//! [`files`] (re-exported from `zonekeep-files`); both can be used alone.
+
+pub mod approve;
+pub mod audit;
+pub mod explain;
+pub mod project;
+pub mod tools;
+pub mod trust;
+
+mod error;
+mod ground;
+mod perform;
+mod sandbox;
+mod session;
+mod state;
+mod time;
+
+pub use error::{Error, Failure};
+pub use ground::GroundError;
+pub use project::{Project, ProjectError};
+pub use sandbox::{Listed, Matches, Paths, Sandbox};
+pub use session::{OpenError, Session};
+pub use state::StateDir;
+
+pub use zonekeep_files as files;
+pub use zonekeep_policy as policy;
+
+/// The guide's programs, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/embedding.md")]
+struct Guide;

@@ -1,0 +1,305 @@
+//! The one road to an effect: judge, ask, act, record.
+
+use std::borrow::Cow;
+use std::time::{Instant, SystemTime};
+
+use zonekeep_files::Fault;
+use zonekeep_policy::denial::shown;
+use zonekeep_policy::policy::Audit;
+use zonekeep_policy::{
+    Action, Denial, Judgement, Permit, Place, Question, Rule, Target, Verb, Verdict, judge,
+};
+
+use crate::approve::{Remember, Request};
+use crate::audit::{AnswerRecord, Record, RuleRecord};
+use crate::error::{Error, Failure};
+use crate::sandbox::Sandbox;
+use crate::{time, tools};
+
+/// Writes out what would change at a place.
+pub(crate) type Diff<'a> = &'a dyn Fn(&Place) -> Option<String>;
+
+/// An action with what a person should see when asked about it.
+pub(crate) struct Call<'a> {
+    pub(crate) action: Action,
+    /// Arguments beyond the paths.
+    pub(crate) details: Vec<(String, String)>,
+    /// Writes out what would change, for writes and edits.
+    pub(crate) diff: Option<Diff<'a>>,
+}
+
+impl Call<'_> {
+    pub(crate) fn of(action: Action) -> Self {
+        Call { action, details: Vec::new(), diff: None }
+    }
+}
+
+/// What an effect came to, with the number of bytes for the record.
+pub(crate) struct Done<T> {
+    pub(crate) value: T,
+    pub(crate) bytes: Option<u64>,
+}
+
+impl Sandbox {
+    /// Reads a path of the agent's. A text that is no path is a refusal, and
+    /// is written down like any other.
+    pub(crate) fn target(
+        &self,
+        tool: &'static str,
+        verb: Verb,
+        given: &str,
+    ) -> Result<Target, Error> {
+        Target::parse(given, self.grant().view()).map_err(|reason| {
+            let readable = self.grant().view().readable();
+            let denial = Denial::BadPath { path: given.to_owned(), reason, readable };
+            let mut record = self.record(tool, verb, shown(given), None);
+            refused(&mut record, &denial);
+            match self.write_down(&record) {
+                Ok(()) => denial.into(),
+                Err(source) => {
+                    Error::Unrecorded { verb: verb.phrase(), path: given.to_owned(), source }
+                }
+            }
+        })
+    }
+
+    /// Writes down that a tool was called with arguments that it does not take.
+    pub(crate) fn bad_call(&self, tool: &'static str, reason: String) -> Error {
+        let mut record = self.record(tool, Verb::Info, String::new(), None);
+        record.action = "call".into();
+        record.verdict = "deny".into();
+        record.outcome = "refused".into();
+        record.code = Some("bad_arguments".into());
+        record.error = Some(shown(reason.lines().next().unwrap_or_default()).into());
+        match self.write_down(&record) {
+            Ok(()) => Error::BadArguments { tool: tool.to_owned(), reason },
+            Err(source) => Error::Unrecorded { verb: "use", path: tool.to_owned(), source },
+        }
+    }
+
+    /// Writes down that a tool was called that does not exist.
+    pub(crate) fn no_such_tool(&self, tool: &str, available: Vec<String>) -> Error {
+        let denial = Denial::NoTool { tool: tool.to_owned(), available };
+        let mut record = self.record(shown(tool), Verb::Info, String::new(), None);
+        record.action = "call".into();
+        refused(&mut record, &denial);
+        match self.write_down(&record) {
+            Ok(()) => denial.into(),
+            Err(source) => Error::Unrecorded { verb: "use", path: tool.to_owned(), source },
+        }
+    }
+
+    /// Judges an action, asks where the rules say so, does it, writes it down.
+    ///
+    /// What changes something is written down before it is done as well; what
+    /// only looks is written down before anything of it is returned. Either way
+    /// nothing happens that could not be recorded.
+    pub(crate) fn perform<T>(
+        &self,
+        call: Call<'_>,
+        act: impl FnOnce(&Permit) -> Result<Done<T>, Fault>,
+    ) -> Result<T, Error> {
+        let start = Instant::now();
+        let Call { action, details, diff } = call;
+        let (verb, given) = (action.verb, &action.target.given);
+        let given_to = action.to.as_ref().map(|to| to.given.clone());
+        let path = action.target.path.shown();
+        let to = action.to.as_ref().map(|to| to.path.shown());
+        let mut record = self.record(action.tool, verb, path, to);
+        let unrecorded =
+            |source| Error::Unrecorded { verb: verb.phrase(), path: given.to_owned(), source };
+
+        let Judgement { verdict, rule } = judge(self.grant(), &action);
+        record.rule = Some(rule_record(&rule));
+        let permit = match verdict {
+            Verdict::Allow(permit) => Ok(permit),
+            Verdict::Ask(question) => {
+                record.verdict = "ask".into();
+                self.ask(question, &rule, details, diff, &mut record)
+            }
+            Verdict::Deny(mut denial) => {
+                record.verdict = "deny".into();
+                if let Denial::NoTool { available, .. } = &mut denial {
+                    // Only what can be called here is worth naming.
+                    available.retain(|name| tools::all().iter().any(|tool| tool.name == name));
+                }
+                Err(denial)
+            }
+        };
+        let permit = match permit {
+            Ok(permit) => permit,
+            Err(denial) => {
+                refused(&mut record, &denial);
+                record.duration_us = start.elapsed().as_micros() as u64;
+                self.write_down(&record).map_err(unrecorded)?;
+                return Err(denial.into());
+            }
+        };
+
+        if verb.changes() {
+            record.outcome = "begun".into();
+            self.write_down(&record).map_err(unrecorded)?;
+        }
+        let outcome = act(&permit);
+        record.duration_us = start.elapsed().as_micros() as u64;
+        match &outcome {
+            Ok(done) => {
+                record.outcome = "done".into();
+                record.bytes = done.bytes;
+            }
+            Err(fault) => {
+                record.outcome = "failed".into();
+                record.code = Some(fault.code().into());
+                record.error = Some(describe(fault).into());
+            }
+        }
+        let written = self.write_down(&record);
+        match (outcome, written) {
+            (Ok(done), Ok(())) => Ok(done.value),
+            (Ok(_), Err(source)) if verb.changes() => {
+                Err(Error::HalfRecorded { path: given.to_owned(), source })
+            }
+            (Ok(_), Err(source)) => Err(unrecorded(source)),
+            (Err(fault), _) => {
+                let leads_to = match (&fault, permit.place()) {
+                    (Fault::Link { target: Some(target) }, Some(place)) => {
+                        Some(self.grant().view().agent_path(place.mount(), target))
+                    }
+                    _ => None,
+                };
+                let (verb, path) = (verb.phrase(), given.to_owned());
+                Err(Box::new(Failure { verb, path, to: given_to, fault, leads_to }).into())
+            }
+        }
+    }
+
+    /// Puts a question to the approver, unless the answer is remembered.
+    fn ask(
+        &self,
+        question: Question,
+        rule: &Rule,
+        details: Vec<(String, String)>,
+        diff: Option<Diff<'_>>,
+        record: &mut Record<'_>,
+    ) -> Result<Permit, Denial> {
+        let action = question.action().clone();
+        if let Some(held) = self.shared().memory.recall(&action, &details) {
+            record.answer = Some(AnswerRecord {
+                approved: true,
+                by: held.by.into(),
+                remember: "session".into(),
+                note: None,
+            });
+            return Ok(question.approved());
+        }
+        let mut reasons = question.reasons.clone();
+        if let Some(first) = reasons.first_mut() {
+            *first = format!("{first} ({})", rule.at);
+        }
+        let request = Request {
+            worker: self.grant().worker().map(str::to_owned),
+            tool: action.tool.to_owned(),
+            verb: action.verb,
+            path: action.target.path.to_string(),
+            to: action.to.as_ref().map(|to| to.path.to_string()),
+            reasons,
+            details,
+            diff: diff.and_then(|diff| diff(question.place()?)),
+        };
+        // Whoever is asked may never answer: that it was asked stays.
+        record.outcome = "asked".into();
+        if self.write_down(record).is_err() {
+            let (verb, path) = (action.verb.phrase(), action.target.given.clone());
+            let reason = "the question could not be written to the audit log".to_owned();
+            return Err(Denial::Unasked { verb, path, reason });
+        }
+        let approver = &self.shared().approver;
+        let answer = approver.ask(&request);
+        record.answer = Some(AnswerRecord {
+            approved: answer.approved,
+            by: approver.name().to_owned().into(),
+            remember: match answer.remember {
+                Remember::Once => "once".into(),
+                Remember::Session => "session".into(),
+            },
+            note: answer.note.clone().map(Cow::Owned),
+        });
+        let (verb, path) = (action.verb.phrase(), action.target.given.clone());
+        if answer.approved {
+            if answer.remember == Remember::Session {
+                let by = approver.name().to_owned();
+                self.shared().memory.keep(&action, &request.details, request.summary(), by);
+            }
+            Ok(question.approved())
+        } else if let Some(reason) = answer.unasked {
+            Err(Denial::Unasked { verb, path, reason })
+        } else {
+            Err(Denial::Declined { verb, path, note: answer.note })
+        }
+    }
+
+    fn record(
+        &self,
+        tool: impl Into<Cow<'static, str>>,
+        verb: Verb,
+        path: String,
+        to: Option<String>,
+    ) -> Record<'_> {
+        let shared = self.shared();
+        Record {
+            id: shared.next_id().into(),
+            time: time::utc(SystemTime::now()).into(),
+            session: shared.id.as_str().into(),
+            project: shared.project.as_str().into(),
+            worker: self.grant().worker().map(Cow::Borrowed),
+            tool: tool.into(),
+            action: verb.as_str().into(),
+            path: path.into(),
+            to: to.map(Cow::Owned),
+            verdict: "allow".into(),
+            rule: None,
+            answer: None,
+            outcome: Cow::default(),
+            code: None,
+            error: None,
+            bytes: None,
+            duration_us: 0,
+        }
+    }
+
+    fn write_down(&self, record: &Record<'_>) -> std::io::Result<()> {
+        let Some(log) = &self.shared().log else { return Ok(()) };
+        match log.append(record) {
+            Err(_) if self.shared().policy.audit.value == Audit::BestEffort => Ok(()),
+            result => result,
+        }
+    }
+}
+
+fn refused(record: &mut Record<'_>, denial: &Denial) {
+    if record.verdict == "allow" {
+        record.verdict = "deny".into();
+    }
+    record.outcome = "refused".into();
+    record.code = Some(denial.code().into());
+    record.error = Some(denial.for_operator().into());
+}
+
+fn rule_record(rule: &Rule) -> RuleRecord<'_> {
+    let place = rule.at.file_line();
+    RuleRecord {
+        file: place.map(|(file, _)| file.into()),
+        line: place.map(|(_, line)| line),
+        says: rule.says.as_str().into(),
+    }
+}
+
+/// Writes a fault out for the operator, with what the system said.
+fn describe(fault: &Fault) -> String {
+    let text = fault.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    match std::error::Error::source(fault) {
+        Some(source) => format!("{first} ({source})"),
+        None => first.to_owned(),
+    }
+}

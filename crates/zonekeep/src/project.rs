@@ -1,0 +1,175 @@
+//! Finding and reading a project's file.
+
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use zonekeep_policy::Policy;
+use zonekeep_policy::config::{self, Overrides, Problem, Severity};
+
+/// The names a project file can have, the first one first.
+pub const FILE_NAMES: &[&str] = &["zonekeep.yaml", "golem-forge.config.yaml"];
+/// The largest project file that is read.
+const MAX_FILE: u64 = 1 << 20;
+
+/// Why a project could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProjectError {
+    /// The file, or a directory above it, could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file belongs to another user, who could hand out this user's files.
+    #[error("{} belongs to another user (uid {owner})", path.display())]
+    Owner {
+        /// The file.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+    },
+    /// The file is larger than a project file is.
+    #[error("{} is larger than {MAX_FILE} bytes", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is not UTF-8.
+    #[error("{} is not UTF-8 text", path.display())]
+    NotText {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file has errors.
+    #[error("{} has {} problem(s)", file, problems.iter().filter(|p| p.severity == Severity::Error).count())]
+    Invalid {
+        /// The file's name as shown.
+        file: String,
+        /// All that is wrong with it.
+        problems: Vec<Problem>,
+        /// The file's text, for showing the lines.
+        text: String,
+    },
+}
+
+/// A project: its directory, its file and what the file says.
+#[derive(Debug)]
+pub struct Project {
+    /// The project directory, as it really is.
+    pub dir: PathBuf,
+    /// The project file, where there is one.
+    pub file: Option<PathBuf>,
+    /// The file's text; empty without a file.
+    pub text: String,
+    /// The rules.
+    pub policy: Policy,
+    /// What `check` would warn about.
+    pub warnings: Vec<Problem>,
+}
+
+impl Project {
+    /// Finds the project that `start` lies in, and reads its file.
+    ///
+    /// The search goes up from `start`; without a file the project is `start`
+    /// itself, with the zones `cache` and `workspace`. A file that has errors
+    /// is an error: the search never passes it over.
+    pub fn find(start: &Path, overrides: &Overrides) -> Result<Self, ProjectError> {
+        let dir = real(start)?;
+        for above in dir.ancestors() {
+            for name in FILE_NAMES {
+                let file = above.join(name);
+                match fs::symlink_metadata(&file) {
+                    Ok(_) => return Self::read(above, &file, overrides),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(source) => return Err(ProjectError::Read { path: file, source }),
+                }
+            }
+        }
+        Self::without_file(dir, overrides)
+    }
+
+    /// Reads the project in `dir`, without looking further up.
+    pub fn at(dir: &Path, overrides: &Overrides) -> Result<Self, ProjectError> {
+        let dir = real(dir)?;
+        for name in FILE_NAMES {
+            let file = dir.join(name);
+            if fs::symlink_metadata(&file).is_ok() {
+                return Self::read(&dir, &file, overrides);
+            }
+        }
+        Self::without_file(dir, overrides)
+    }
+
+    fn read(dir: &Path, file: &Path, overrides: &Overrides) -> Result<Self, ProjectError> {
+        let text = read_text(file)?;
+        let shown = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let loaded = config::load(&text, &shown, file, overrides);
+        match loaded.policy {
+            Some(policy) => Ok(Project {
+                dir: dir.to_owned(),
+                file: Some(file.to_owned()),
+                text,
+                policy,
+                warnings: loaded.problems,
+            }),
+            None => Err(ProjectError::Invalid { file: shown, problems: loaded.problems, text }),
+        }
+    }
+
+    fn without_file(dir: PathBuf, overrides: &Overrides) -> Result<Self, ProjectError> {
+        let loaded = config::defaults(&dir, overrides);
+        match loaded.policy {
+            Some(policy) => {
+                let warnings = loaded.problems;
+                Ok(Project { dir, file: None, text: String::new(), policy, warnings })
+            }
+            None => Err(ProjectError::Invalid {
+                file: "the command line".to_owned(),
+                problems: loaded.problems,
+                text: String::new(),
+            }),
+        }
+    }
+}
+
+fn real(dir: &Path) -> Result<PathBuf, ProjectError> {
+    fs::canonicalize(dir).map_err(|source| ProjectError::Read { path: dir.to_owned(), source })
+}
+
+/// Reads a file that decides about rights: it must belong to this user or to
+/// root, so that nobody else's file in a shared directory is obeyed.
+pub fn read_text(path: &Path) -> Result<String, ProjectError> {
+    let failed = |source| ProjectError::Read { path: path.to_owned(), source };
+    // Never waits, should somebody have put a pipe there.
+    let flags =
+        rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
+    let fd =
+        rustix::fs::open(path, flags, rustix::fs::Mode::empty()).map_err(|e| failed(e.into()))?;
+    let file = fs::File::from(fd);
+    let meta = file.metadata().map_err(failed)?;
+    if !meta.is_file() {
+        return Err(failed(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is not a regular file",
+        )));
+    }
+    let me = rustix::process::geteuid().as_raw();
+    // A link counts as well: whoever made it chose the file.
+    let link = fs::symlink_metadata(path).map_err(failed)?;
+    for owner in [meta.uid(), link.uid()] {
+        if owner != me && owner != 0 {
+            return Err(ProjectError::Owner { path: path.to_owned(), owner });
+        }
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(ProjectError::TooLarge { path: path.to_owned() });
+    }
+    String::from_utf8(bytes).map_err(|_| ProjectError::NotText { path: path.to_owned() })
+}

@@ -1,0 +1,224 @@
+//! One run: the rules, the open directories, who is asked, and the log.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use zonekeep_files::{Fault, MemoryStore, Store};
+use zonekeep_policy::{ExceedsParent, Grant, Needs, Policy};
+
+use crate::approve::{Approver, Memory, Nobody, Remembered};
+use crate::audit::Log;
+use crate::ground::{self, Ground, GroundError};
+use crate::project::Project;
+use crate::sandbox::Sandbox;
+use crate::state::StateDir;
+use crate::trust::{Reach, TrustStore};
+
+/// Why a session cannot start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Zones cannot be opened.
+    #[error("{}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Ground {
+        /// All that is wrong with them.
+        errors: Vec<GroundError>,
+    },
+    /// The project file opens something outside its directory, and the user
+    /// has not said yes to that.
+    #[error(
+        "this project file reaches outside its own directory and is not trusted yet:{}",
+        reach.iter().map(|r| format!("\n  {} ({})", r.what, r.at)).collect::<String>()
+    )]
+    Untrusted {
+        /// What it opens.
+        reach: BTreeSet<Reach>,
+    },
+    /// The audit log cannot be opened.
+    #[error("the audit log cannot be opened: {source}")]
+    Audit {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system has no randomness to name the session with.
+    #[error("no random numbers are to be had")]
+    Random,
+}
+
+/// What stands behind a mount.
+#[derive(Debug, Clone)]
+pub(crate) enum Backing {
+    Host(Arc<Ground>),
+    Memory(Arc<dyn Store>),
+}
+
+impl Backing {
+    /// Returns the store, or `None` for a directory that is not there yet.
+    pub(crate) fn store(&self) -> Option<Arc<dyn Store>> {
+        match self {
+            Backing::Host(ground) => ground.store(),
+            Backing::Memory(store) => Some(Arc::clone(store)),
+        }
+    }
+
+    /// Returns the store, and makes the directory where it is missing.
+    pub(crate) fn make(&self) -> Result<Arc<dyn Store>, Fault> {
+        match self {
+            Backing::Host(ground) => ground.make(),
+            Backing::Memory(store) => Ok(Arc::clone(store)),
+        }
+    }
+}
+
+/// Everything that the sandboxes of a session share.
+pub(crate) struct Shared {
+    pub(crate) id: String,
+    pub(crate) policy: Policy,
+    pub(crate) project: String,
+    /// By zone name.
+    pub(crate) backings: Vec<(String, Backing)>,
+    pub(crate) approver: Box<dyn Approver>,
+    pub(crate) memory: Memory,
+    pub(crate) log: Option<Log>,
+    next: AtomicU64,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// Returns the next record's id.
+    pub(crate) fn next_id(&self) -> String {
+        let number = self.next.fetch_add(1, Ordering::Relaxed).to_string();
+        [&self.id, "-", &number].concat()
+    }
+
+    pub(crate) fn backing(&self, zone: &str) -> Option<&Backing> {
+        self.backings.iter().find(|(name, _)| name == zone).map(|(_, backing)| backing)
+    }
+}
+
+/// One run of an agent: open directories, who is asked, and the log.
+#[derive(Debug, Clone)]
+pub struct Session {
+    shared: Arc<Shared>,
+}
+
+impl Session {
+    /// Opens a project for the user whose state directory is `state`.
+    ///
+    /// Every zone is opened here and checked on its open handle. A project file
+    /// that reaches outside its own directory must be trusted (see
+    /// [`TrustStore`]). Questions go to `approver`.
+    pub fn open(
+        project: &Project,
+        state: &StateDir,
+        approver: impl Approver + 'static,
+    ) -> Result<Self, OpenError> {
+        let grounds =
+            ground::open(&project.policy, state).map_err(|errors| OpenError::Ground { errors })?;
+        let reach = ground::reach(&project.policy, &grounds);
+        if !reach.is_empty() && !TrustStore::new(state).is_trusted(project, &reach) {
+            return Err(OpenError::Untrusted { reach });
+        }
+        let log = match Log::open(state, &project.dir) {
+            Ok(log) => Some(log),
+            Err(source) => match project.policy.audit.value {
+                zonekeep_policy::policy::Audit::Required => {
+                    return Err(OpenError::Audit { source });
+                }
+                zonekeep_policy::policy::Audit::BestEffort => None,
+            },
+        };
+        let names = project.policy.zones.iter().map(|zone| zone.name.clone());
+        let backings = names.zip(grounds.into_iter().map(|g| Backing::Host(Arc::new(g)))).collect();
+        Self::start(&project.policy, backings, log, Box::new(approver))
+    }
+
+    /// Opens a session whose zones are empty and in memory, without a log: for
+    /// tests of programs that use Zonekeep.
+    pub fn in_memory(
+        policy: &Policy,
+        approver: impl Approver + 'static,
+    ) -> Result<Self, OpenError> {
+        let backings = policy.zones.iter().map(|zone| {
+            let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+            (zone.name.clone(), Backing::Memory(store))
+        });
+        Self::start(policy, backings.collect(), None, Box::new(approver))
+    }
+
+    /// Returns what a project file opens outside its own directory.
+    pub fn reach(project: &Project, state: &StateDir) -> Result<BTreeSet<Reach>, OpenError> {
+        let grounds =
+            ground::open(&project.policy, state).map_err(|errors| OpenError::Ground { errors })?;
+        Ok(ground::reach(&project.policy, &grounds))
+    }
+
+    fn start(
+        policy: &Policy,
+        backings: Vec<(String, Backing)>,
+        log: Option<Log>,
+        approver: Box<dyn Approver>,
+    ) -> Result<Self, OpenError> {
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(|_| OpenError::Random)?;
+        let shared = Shared {
+            id: random.iter().map(|byte| format!("{byte:02x}")).collect(),
+            policy: policy.clone(),
+            project: policy.project.display().to_string(),
+            backings,
+            approver,
+            memory: Memory::default(),
+            log,
+            next: AtomicU64::new(1),
+        };
+        Ok(Session { shared: Arc::new(shared) })
+    }
+
+    /// Returns the session's name, which stands in each of its records.
+    pub fn id(&self) -> &str {
+        &self.shared.id
+    }
+
+    /// Returns the rules.
+    pub fn policy(&self) -> &Policy {
+        &self.shared.policy
+    }
+
+    /// Returns a sandbox with all that the project has.
+    pub fn sandbox(&self) -> Sandbox {
+        Sandbox::new(Arc::clone(&self.shared), Grant::of(&self.shared.policy))
+    }
+
+    /// Returns a sandbox with what a worker needs, if the project has that.
+    pub fn sandbox_for(&self, needs: &Needs) -> Result<Sandbox, ExceedsParent> {
+        let grant = Grant::of(&self.shared.policy).narrow(needs)?;
+        Ok(Sandbox::new(Arc::clone(&self.shared), grant))
+    }
+
+    /// Returns the answers that hold until the session ends.
+    pub fn remembered(&self) -> Vec<Remembered> {
+        self.shared.memory.all()
+    }
+
+    /// Takes an answer back; returns whether there was one of that number.
+    pub fn revoke(&self, id: u64) -> bool {
+        self.shared.memory.revoke(id)
+    }
+}
+
+/// Opens a project with nobody to ask: every question is refused.
+impl TryFrom<&Project> for Session {
+    type Error = OpenError;
+
+    fn try_from(project: &Project) -> Result<Self, OpenError> {
+        let state = StateDir::of_user().map_err(|source| OpenError::Audit { source })?;
+        Session::open(project, &state, Nobody)
+    }
+}
