@@ -1,0 +1,219 @@
+//! `zonekeep check`: finds every problem in the project's files.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use zonekeep::policy::At;
+use zonekeep::policy::config::{Problem, Severity};
+use zonekeep::policy::worker_file;
+use zonekeep::trust::TrustStore;
+use zonekeep::{OpenError, Project, ProjectError, Session, project};
+
+use crate::failure::{Failure, NEGATIVE, answer_in_json};
+use crate::output;
+use crate::project_args::{ProjectArgs, state};
+use crate::report;
+
+/// Find every problem in the project file and the worker files
+///
+/// Exit status 0 when there are none or only warnings, 1 when there are errors.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Print the problems as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+/// What was found, with the texts of the files it was found in.
+#[derive(Default)]
+struct Findings {
+    problems: Vec<Problem>,
+    texts: BTreeMap<String, String>,
+    zones: usize,
+    workers: usize,
+    file: Option<String>,
+}
+
+pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
+    answer_in_json(args.json);
+    let mut found = Findings::default();
+    match args.project.load() {
+        Ok(project) => inspect(&project, &mut found)?,
+        Err(failure) => match failure.error.downcast::<ProjectError>() {
+            Ok(ProjectError::Invalid { file, problems, text }) => {
+                found.texts.insert(file.clone(), text);
+                found.file = Some(file);
+                found.problems = problems;
+            }
+            Ok(other) => return Err(other.into()),
+            Err(error) => {
+                return Err(Failure { error, ..failure_like(failure.status, failure.hint) });
+            }
+        },
+    }
+    let errors = found.problems.iter().filter(|p| p.severity == Severity::Error).count();
+    if args.json {
+        let problems: Vec<Value> =
+            found.problems.iter().map(|p| problem_value(p, &found)).collect();
+        output::json(&json!({ "ok": errors == 0, "problems": problems }))?;
+    } else {
+        report::problems(&found.problems, &|file| found.texts.get(file).cloned());
+        let file = found.file.as_deref().unwrap_or("no project file (the defaults hold)");
+        let warnings = found.problems.len() - errors;
+        if errors == 0 {
+            output::text(&format!(
+                "{file}: ok, {} zone(s), {} worker(s), {warnings} warning(s)",
+                found.zones, found.workers
+            ))?;
+        } else {
+            output::text(&format!("{file}: {errors} error(s), {warnings} warning(s)"))?;
+        }
+    }
+    Ok(ExitCode::from(if errors == 0 { 0 } else { NEGATIVE }))
+}
+
+fn failure_like(status: u8, hint: Option<String>) -> Failure {
+    Failure { hint, ..Failure::message(status, "") }
+}
+
+fn problem_value(problem: &Problem, found: &Findings) -> Value {
+    let text = found.texts.get(problem.file.as_ref()).map(String::as_str).unwrap_or_default();
+    json!({
+        "severity": match problem.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        },
+        "code": problem.code,
+        "message": problem.message,
+        "file": problem.file.as_ref(),
+        "line": problem.line,
+        "column": problem.column,
+        "source": report::line_of(problem, text),
+        "hint": problem.hint,
+    })
+}
+
+/// Looks at the zones' directories and the worker files of a valid project.
+fn inspect(project: &Project, found: &mut Findings) -> Result<(), Failure> {
+    found.problems.clone_from(&project.warnings);
+    found.zones = project.policy.zones.len();
+    let shown = project.file.as_deref().and_then(Path::file_name);
+    let shown = shown.map(|name| name.to_string_lossy().into_owned());
+    if let Some(file) = &shown {
+        found.texts.insert(file.clone(), project.text.clone());
+    }
+    found.file = shown;
+    let state = state()?;
+    match Session::reach(project, &state) {
+        Ok(reach) => {
+            if !reach.is_empty() && !TrustStore::new(&state).is_trusted(project, &reach) {
+                let list: Vec<String> =
+                    reach.iter().map(|r| format!("{} ({})", r.what, r.at)).collect();
+                found.problems.push(Problem {
+                    severity: Severity::Warning,
+                    code: "untrusted",
+                    message: format!(
+                        "the project reaches outside its own directory: {}",
+                        list.join("; ")
+                    ),
+                    hint: Some("run `zonekeep trust` before it is used".to_owned()),
+                    ..at_problem(&At::Default, found)
+                });
+            }
+        }
+        Err(OpenError::Ground { errors }) => {
+            for error in errors {
+                let problem = Problem {
+                    severity: Severity::Error,
+                    code: "directory",
+                    message: error.to_string(),
+                    hint: Some(error.hint()),
+                    ..at_problem(&error.at(), found)
+                };
+                found.problems.push(problem);
+            }
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let mut names: BTreeMap<String, String> = BTreeMap::new();
+    for path in worker_files(&project.dir)? {
+        let file = path.strip_prefix(&project.dir).unwrap_or(&path).to_string_lossy().into_owned();
+        let text = match project::read_text(&path) {
+            Ok(text) => text,
+            Err(error) => {
+                found.problems.push(Problem {
+                    severity: Severity::Error,
+                    code: "unreadable",
+                    message: error.to_string(),
+                    hint: Some("a worker file is UTF-8 text that belongs to you or to root".into()),
+                    ..at_problem(&At::flag(file), found)
+                });
+                continue;
+            }
+        };
+        let parsed = worker_file::parse(&text, &file);
+        found.problems.extend(parsed.problems);
+        found.texts.insert(file.clone(), text);
+        found.workers += 1;
+        if let Some(worker) = parsed.worker {
+            found.problems.extend(worker_file::check(&worker, &project.policy));
+            if let Some(other) = names.insert(worker.name.clone(), file.clone()) {
+                found.problems.push(Problem {
+                    severity: Severity::Error,
+                    code: "duplicate_worker",
+                    message: format!("the worker name '{}' is taken by {other}", worker.name),
+                    file: file.into(),
+                    line: 1,
+                    column: 1,
+                    width: 1,
+                    hint: Some("give each worker a name of its own".to_owned()),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns a problem at a place, to be filled in.
+fn at_problem(at: &At, found: &Findings) -> Problem {
+    let (file, line, column) = match at {
+        At::File { file, line, column } => (file.clone(), *line, *column),
+        At::Flag(text) => (text.clone(), 0, 0),
+        At::Default => (found.file.clone().unwrap_or_default().into(), 0, 0),
+    };
+    Problem {
+        severity: Severity::Error,
+        code: "",
+        message: String::new(),
+        file,
+        line,
+        column,
+        width: 1,
+        hint: None,
+    }
+}
+
+/// Returns the worker files of a project: `NAME.worker` and
+/// `NAME/worker.worker`, at the top and in `workers/`.
+fn worker_files(project: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for dir in [project.to_owned(), project.join("workers")] {
+        let Ok(entries) = fs::read_dir(&dir) else { continue };
+        for entry in entries {
+            let path = entry?.path();
+            let nested = path.join("worker.worker");
+            if path.extension().is_some_and(|ext| ext == "worker") && path.is_file() {
+                files.push(path);
+            } else if nested.is_file() {
+                files.push(nested);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}

@@ -1,0 +1,117 @@
+//! `zonekeep explain`: why an action would be allowed or not.
+
+use std::process::ExitCode;
+
+use zonekeep::approve::visible;
+use zonekeep::explain::{Explanation, explain};
+use zonekeep::policy::Verb;
+
+use crate::failure::{Failure, answer_in_json};
+use crate::output;
+use crate::project_args::SandboxArgs;
+
+/// Say whether an action would be allowed, by which rule, and what would change that
+///
+/// Nothing is done and nothing is recorded.
+///
+/// Examples:
+///   zonekeep explain read /input/a.txt
+///   zonekeep explain write /input/a.txt --json
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// What would be done
+    #[arg(value_enum)]
+    verb: Explained,
+    /// The path, as an agent would write it
+    path: String,
+    /// Print the explanation as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    sandbox: SandboxArgs,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy)]
+enum Explained {
+    Read,
+    Write,
+    Delete,
+}
+
+pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
+    answer_in_json(args.json);
+    let sandbox = args.sandbox.open()?;
+    let verb = match args.verb {
+        Explained::Read => Verb::Read,
+        Explained::Write => Verb::Write,
+        Explained::Delete => Verb::Delete,
+    };
+    let explanation = explain(&sandbox, verb, &args.path);
+    if args.json {
+        output::json(&explanation)?;
+    } else {
+        output::text(&visible(&show(&explanation)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(explanation: &Explanation) -> String {
+    let Explanation { action, path, verdict, code, .. } = explanation;
+    let word = match verdict.as_str() {
+        "allow" => "allowed",
+        "ask" => "asked about",
+        _ => "denied",
+    };
+    let code = code.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
+    let mut text = format!("{action} {path}: {word}{code}\n");
+    for line in explanation.message.iter().flat_map(|message| message.lines()) {
+        text.push_str(&format!("  | {line}\n"));
+    }
+    let rule = &explanation.rule;
+    let place = match (&rule.file, rule.line) {
+        (Some(file), Some(line)) => format!("{file}:{line}"),
+        _ => "not in a file".to_owned(),
+    };
+    text.push_str(&format!("  rule:    {} ({place})\n", rule.says));
+    match &explanation.mount {
+        Some(mount) => text
+            .push_str(&format!("  mount:   {} ({}) from {}\n", mount.path, mount.mode, mount.host)),
+        None => text.push_str("  mount:   none\n"),
+    }
+    match &explanation.change {
+        Some(change) if change.edits.is_empty() => {
+            text.push_str(&format!("  change:  {}\n", change.text))
+        }
+        Some(change) => {
+            for edit in &change.edits {
+                let place = match (&edit.file, edit.line) {
+                    (Some(file), Some(line)) => format!("  (at {file}:{line})"),
+                    _ => String::new(),
+                };
+                text.push_str(&format!("  change:  {}: {}{place}\n", edit.key, edit.value));
+                text.push_str(&format!("  opens:   {}\n", edit.opens));
+            }
+            let flags: Vec<&str> = change.edits.iter().map(|edit| edit.flag.as_str()).collect();
+            text.push_str(&format!(
+                "  to try:  zonekeep explain {action} {} {}\n",
+                quoted(path),
+                flags.join(" ")
+            ));
+        }
+        None if verdict != "allow" => {
+            text.push_str("  change:  no change of the project file would allow this\n")
+        }
+        None => {}
+    }
+    text
+}
+
+/// Writes a word so that a shell reads it as one.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%=".contains(c);
+    match word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}

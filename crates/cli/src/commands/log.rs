@@ -1,0 +1,199 @@
+//! `zonekeep log`: shows what happened.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use zonekeep::approve::visible;
+use zonekeep::audit::{self, Record};
+
+use crate::failure::{Failure, answer_in_json};
+use crate::output;
+use crate::project_args::{ProjectArgs, state};
+
+/// Show the audit records of the project
+///
+/// Examples:
+///   zonekeep log --verdict deny
+///   zonekeep log --path /output --follow
+///   zonekeep log --json -n 0 | jq -r .path
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// Keep showing records as they are written
+    #[arg(short, long)]
+    follow: bool,
+    /// How many of the newest records to show; 0 for all
+    #[arg(short, default_value_t = 50)]
+    n: usize,
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+    /// Records of all projects, not only this one's
+    #[arg(long)]
+    all_projects: bool,
+    #[command(flatten)]
+    filter: Filter,
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+#[derive(clap::Args)]
+struct Filter {
+    /// Only this tool
+    #[arg(long)]
+    tool: Option<String>,
+    /// Only this verdict
+    #[arg(long, value_parser = ["allow", "ask", "deny"])]
+    verdict: Option<String>,
+    /// Only this outcome
+    #[arg(long, value_parser = ["asked", "begun", "done", "refused", "failed"])]
+    outcome: Option<String>,
+    /// Only this worker
+    #[arg(long)]
+    worker: Option<String>,
+    /// Only this session
+    #[arg(long)]
+    session: Option<String>,
+    /// Only this path and what is below it
+    #[arg(long)]
+    path: Option<String>,
+}
+
+impl Filter {
+    fn admits(&self, record: &Record) -> bool {
+        let is = |wanted: &Option<String>, held: &str| wanted.as_deref().is_none_or(|w| w == held);
+        let below = |path: &str, base: &str| {
+            let base = base.trim_end_matches('/');
+            path == base || path.strip_prefix(base).is_some_and(|rest| rest.starts_with('/'))
+        };
+        is(&self.tool, &record.tool)
+            && is(&self.verdict, &record.verdict)
+            && is(&self.outcome, &record.outcome)
+            && is(&self.worker, record.worker.as_deref().unwrap_or_default())
+            && is(&self.session, &record.session)
+            && self.path.as_deref().is_none_or(|base| {
+                below(&record.path, base) || record.to.as_deref().is_some_and(|to| below(to, base))
+            })
+    }
+}
+
+pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
+    answer_in_json(args.json);
+    let files = logs(&args)?;
+    let mut shown: VecDeque<Record> = VecDeque::new();
+    let mut bad = 0;
+    let mut ends = Vec::new();
+    for path in &files {
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                ends.push(0);
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let length = file.metadata()?.len();
+        ends.push(length);
+        let (records, skipped) = audit::read(std::io::Read::take(file, length))?;
+        bad += skipped;
+        for record in records.into_iter().filter(|record| args.filter.admits(record)) {
+            shown.push_back(record);
+            if args.n > 0 && files.len() == 1 && shown.len() > args.n {
+                shown.pop_front();
+            }
+        }
+    }
+    let mut shown: Vec<Record> = shown.into();
+    if files.len() > 1 {
+        shown.sort_by(|a, b| a.time.cmp(&b.time));
+        if args.n > 0 {
+            shown.drain(..shown.len().saturating_sub(args.n));
+        }
+    }
+    for record in &shown {
+        print(record, args.json)?;
+    }
+    if bad > 0 {
+        eprintln!("warning: {bad} line(s) of the log are not records");
+    }
+    if args.follow {
+        follow(&args, &files, ends)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn logs(args: &Args) -> Result<Vec<PathBuf>, Failure> {
+    let state = state()?;
+    if !args.all_projects {
+        return Ok(vec![audit::log_path(&state, &args.project.dir()?)]);
+    }
+    let Ok(entries) = std::fs::read_dir(state.path().join("audit")) else { return Ok(Vec::new()) };
+    let mut files = Vec::new();
+    for entry in entries {
+        files.push(entry?.path());
+    }
+    files.retain(|path| path.extension().is_some_and(|ext| ext == "jsonl"));
+    files.sort();
+    Ok(files)
+}
+
+/// Shows records as they are completed, until the program is stopped.
+fn follow(args: &Args, files: &[PathBuf], mut ends: Vec<u64>) -> Result<(), Failure> {
+    use std::io::{Seek, SeekFrom};
+    loop {
+        for (path, end) in files.iter().zip(&mut ends) {
+            let Ok(mut file) = File::open(path) else { continue };
+            file.seek(SeekFrom::Start(*end))?;
+            let mut lines = BufReader::new(file);
+            let mut line = Vec::new();
+            while lines.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
+                *end += line.len() as u64;
+                if let Some(record) = audit::parse(&line)
+                    && !matches!(&*record.outcome, "begun" | "asked")
+                    && args.filter.admits(&record)
+                {
+                    print(&record, args.json)?;
+                }
+                line.clear();
+            }
+        }
+        thread::sleep(Duration::from_millis(200));
+    }
+}
+
+fn print(record: &Record, as_json: bool) -> Result<(), Failure> {
+    if as_json { output::json_line(record) } else { output::text(&show(record)) }
+}
+
+/// Writes a record on one line: when, what, the verdict, how it ended and why.
+fn show(record: &Record) -> String {
+    let seconds = record.time.split('.').next().unwrap_or_default().trim_end_matches('Z');
+    let to = record.to.as_ref().map(|to| format!(" to {to}")).unwrap_or_default();
+    let worker = record.worker.as_ref().map(|worker| format!(" [{worker}]")).unwrap_or_default();
+    let code = record.code.as_ref().map(|code| format!(" {code}")).unwrap_or_default();
+    let bytes = record.bytes.map(|bytes| format!(" {bytes}B")).unwrap_or_default();
+    let rule = record.rule.as_ref().map(|rule| match (&rule.file, rule.line) {
+        (Some(file), Some(line)) => format!("  {} ({file}:{line})", rule.says),
+        _ => format!("  {}", rule.says),
+    });
+    let answer = record
+        .answer
+        .as_ref()
+        .map(|answer| format!("  {} by {}", if answer.approved { "yes" } else { "no" }, answer.by));
+    let line = format!(
+        "{seconds}  {}{worker}  {:<5} {:<7} {} {}{to}{code}{bytes}{}{}",
+        record.id,
+        record.verdict,
+        record.outcome,
+        record.action,
+        if record.path.is_empty() { &record.tool } else { &record.path },
+        rule.unwrap_or_default(),
+        answer.unwrap_or_default()
+    );
+    visible(&line).replace('\n', "\\n")
+}

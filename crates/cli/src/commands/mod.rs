@@ -1,0 +1,9 @@
+//! The commands, a file each.
+
+pub(crate) mod check;
+pub(crate) mod explain;
+pub(crate) mod init;
+pub(crate) mod log;
+pub(crate) mod schema;
+pub(crate) mod tool;
+pub(crate) mod trust;

@@ -1,0 +1,118 @@
+//! How the program ends when it could not do what was asked.
+
+use std::io;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use zonekeep::approve::visible;
+use zonekeep::{OpenError, ProjectError};
+
+use crate::output;
+use crate::report;
+
+/// Exit status: refused, failed, or something was found.
+pub(crate) const NEGATIVE: u8 = 1;
+/// Exit status: the command line makes no sense.
+pub(crate) const USAGE: u8 = 2;
+/// Exit status: Zonekeep itself could not act safely.
+pub(crate) const UNSAFE: u8 = 125;
+
+/// Whether `--json` was given.
+static AS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Remembers that `--json` was given, for the case that something fails.
+pub(crate) fn answer_in_json(json: bool) {
+    AS_JSON.store(json, Ordering::Relaxed);
+}
+
+/// Why the program ends early.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) status: u8,
+    pub(crate) error: anyhow::Error,
+    pub(crate) hint: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(status: u8, error: impl Into<anyhow::Error>) -> Self {
+        Failure { status, error: error.into(), hint: None }
+    }
+
+    pub(crate) fn message(status: u8, message: impl Into<String>) -> Self {
+        Failure { status, error: anyhow::anyhow!(message.into()), hint: None }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Prints the error and the hint, and returns the status. Where data was
+    /// asked for, the error is data too.
+    pub(crate) fn report(self) -> ExitCode {
+        if AS_JSON.load(Ordering::Relaxed) {
+            let value = serde_json::json!({
+                "error": {
+                    "code": if self.status == USAGE { "usage" } else { "failed" },
+                    "message": self.error.to_string(),
+                    "hint": self.hint,
+                }
+            });
+            // The status tells the rest where even this cannot be printed.
+            let _ = output::json(&value);
+        }
+        if let Some(ProjectError::Invalid { problems, text, .. }) = self.error.downcast_ref() {
+            report::problems(problems, &|_| Some(text.clone()));
+        }
+        // A reader that went away is not worth a word.
+        if !is_broken_pipe(&self.error) {
+            eprintln!("error: {}", visible(&self.error.to_string()));
+        }
+        if let Some(hint) = self.hint {
+            eprintln!("\nhint: {}", visible(&hint));
+        }
+        ExitCode::from(self.status)
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+}
+
+impl From<ProjectError> for Failure {
+    fn from(error: ProjectError) -> Self {
+        let hint = match &error {
+            ProjectError::Invalid { .. } => Some("`zonekeep check` shows all problems".to_owned()),
+            ProjectError::Owner { .. } => Some(
+                "a project file must belong to you or to root; copy it to make it yours".to_owned(),
+            ),
+            _ => None,
+        };
+        Failure { status: UNSAFE, error: error.into(), hint }
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        let hint = match &error {
+            OpenError::Ground { errors } => {
+                let hints = errors.iter().map(|error| format!("{} ({})", error.hint(), error.at()));
+                Some(hints.collect::<Vec<_>>().join("\n      "))
+            }
+            OpenError::Untrusted { .. } => Some(
+                "if you want this, run `zonekeep trust` in a terminal; it shows what the file opens and remembers your answer".to_owned(),
+            ),
+            OpenError::Audit { .. } => Some(
+                "make the state directory writable, set XDG_STATE_HOME, or write `audit: best_effort` in the project file".to_owned(),
+            ),
+            _ => None,
+        };
+        Failure { status: UNSAFE, error: error.into(), hint }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::new(UNSAFE, error)
+    }
+}

@@ -1,0 +1,54 @@
+//! The `zonekeep` program.
+
+// This is the one crate that talks to the terminal.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod commands;
+mod failure;
+mod output;
+mod project_args;
+mod report;
+
+/// Keeps AI agents to their zones
+///
+/// One YAML file says which directories an agent may use and what it has to ask for.
+/// Start with `zonekeep init`, look with `zonekeep check` and `zonekeep explain`,
+/// and call what an agent can call with `zonekeep tool`.
+#[derive(Parser)]
+#[command(name = "zonekeep", version, max_term_width = 90)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Init(commands::init::Args),
+    Check(commands::check::Args),
+    Schema(commands::schema::Args),
+    Tool(commands::tool::Args),
+    Explain(commands::explain::Args),
+    Log(commands::log::Args),
+    Trust(commands::trust::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Init(args) => commands::init::run(args),
+        Command::Check(args) => commands::check::run(args),
+        Command::Schema(args) => commands::schema::run(args),
+        Command::Tool(args) => commands::tool::run(args),
+        Command::Explain(args) => commands::explain::run(args),
+        Command::Log(args) => commands::log::run(args),
+        Command::Trust(args) => commands::trust::run(args),
+    };
+    match result {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}

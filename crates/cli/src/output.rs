@@ -1,0 +1,37 @@
+//! Writing to standard output, where a closed pipe is not an error.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Prints a text, with a line break at the end if it has none.
+pub(crate) fn text(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    let result = out.write_all(text.as_bytes()).and_then(|()| match text.ends_with('\n') {
+        true => Ok(()),
+        false => out.write_all(b"\n"),
+    });
+    finish(result.and_then(|()| out.flush()))
+}
+
+/// Prints a value as JSON on several lines.
+pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
+    let shown = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
+    text(&shown)
+}
+
+/// Prints a value as JSON on one line.
+pub(crate) fn json_line(value: &impl Serialize) -> Result<(), Failure> {
+    let shown = serde_json::to_string(value).map_err(io::Error::from)?;
+    text(&shown)
+}
+
+fn finish(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        // Whoever read this has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        other => Ok(other?),
+    }
+}

@@ -1,0 +1,160 @@
+//! The flags that choose and change a project.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use zonekeep::approve::{AllNo, AllYes, Approver, Nobody, Terminal};
+use zonekeep::policy::config::{Overrides, Severity, ZoneFlag};
+use zonekeep::policy::worker_file::{self, WorkerFile};
+use zonekeep::policy::{Grant, Mode};
+use zonekeep::{Project, Sandbox, Session, StateDir, project};
+
+use crate::failure::{Failure, NEGATIVE, UNSAFE, USAGE};
+use crate::report;
+
+/// The flags that choose and change a project. Flags win over the file, the
+/// file over the defaults.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct ProjectArgs {
+    /// Use the project in this directory instead of searching upward
+    #[arg(long, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
+    /// Add a zone, or replace one: NAME=PATH, NAME=PATH:ro or NAME=PATH:rw (ro if left out)
+    #[arg(long = "zone", value_name = "NAME=PATH[:ro|rw]")]
+    zones: Vec<String>,
+    /// Set a value of the project file, such as approval.mode=strict
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+impl ProjectArgs {
+    pub(crate) fn overrides(&self) -> Result<Overrides, Failure> {
+        let mut overrides = Overrides::default();
+        for flag in &self.zones {
+            let usage = || {
+                Failure::message(
+                    USAGE,
+                    format!("--zone {flag}: write NAME=PATH, NAME=PATH:ro or NAME=PATH:rw"),
+                )
+            };
+            let (name, path) = flag.split_once('=').ok_or_else(usage)?;
+            let (path, mode) = match path.rsplit_once(':') {
+                Some((path, "ro")) => (path, Some(Mode::Ro)),
+                Some((path, "rw")) => (path, Some(Mode::Rw)),
+                _ => (path, None),
+            };
+            if name.is_empty() || path.is_empty() {
+                return Err(usage());
+            }
+            let path = std::path::absolute(path)?;
+            overrides.zones.push(ZoneFlag { name: name.to_owned(), path, mode });
+        }
+        for flag in &self.set {
+            let (key, value) = flag
+                .split_once('=')
+                .ok_or_else(|| Failure::message(USAGE, format!("--set {flag}: write KEY=VALUE")))?;
+            overrides.set.push((key.to_owned(), value.to_owned()));
+        }
+        Ok(overrides)
+    }
+
+    /// Finds the project's directory, whether or not its file can be used.
+    pub(crate) fn dir(&self) -> Result<PathBuf, Failure> {
+        let start = match &self.project {
+            Some(dir) => return Ok(dir.canonicalize()?),
+            None => std::env::current_dir()?.canonicalize()?,
+        };
+        let has_file = |dir: &&Path| {
+            project::FILE_NAMES.iter().any(|name| dir.join(name).symlink_metadata().is_ok())
+        };
+        Ok(start.ancestors().find(has_file).unwrap_or(&start).to_owned())
+    }
+
+    /// Finds and reads the project.
+    pub(crate) fn load(&self) -> Result<Project, Failure> {
+        let overrides = self.overrides()?;
+        Ok(match &self.project {
+            Some(dir) => Project::at(dir, &overrides)?,
+            None => Project::find(&std::env::current_dir()?, &overrides)?,
+        })
+    }
+}
+
+/// Who answers questions.
+#[derive(clap::ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Approve {
+    /// The person at the terminal; without one the answer is no
+    Terminal,
+    /// Nobody: every question is answered yes
+    All,
+    /// Nobody: every question is answered no
+    None,
+}
+
+/// The flags that open a sandbox.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct SandboxArgs {
+    #[command(flatten)]
+    pub(crate) project: ProjectArgs,
+    /// Use what this worker file needs instead of the whole project
+    #[arg(long, value_name = "FILE")]
+    worker: Option<PathBuf>,
+    /// Who answers questions
+    #[arg(long, value_enum, default_value_t = Approve::Terminal)]
+    approve: Approve,
+}
+
+impl SandboxArgs {
+    pub(crate) fn open(&self) -> Result<Sandbox, Failure> {
+        let mut project = self.project.load()?;
+        let worker = self.worker.as_deref().map(|path| read_worker(path, &mut project));
+        let worker = worker.transpose()?;
+        let session = match self.approve {
+            Approve::All => open(&project, AllYes)?,
+            Approve::None => open(&project, AllNo)?,
+            Approve::Terminal => match Terminal::open() {
+                Ok(terminal) => open(&project, terminal)?,
+                Err(_) => open(&project, Nobody)?,
+            },
+        };
+        match worker {
+            None => Ok(session.sandbox()),
+            Some(worker) => {
+                session.sandbox_for(&worker.needs).map_err(|error| Failure::new(NEGATIVE, error))
+            }
+        }
+    }
+}
+
+/// Reads a worker file and holds it against the project, which gets the zones
+/// that the file defines for itself where the project defines none.
+fn read_worker(path: &Path, project: &mut Project) -> Result<WorkerFile, Failure> {
+    let text = project::read_text(path)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let parsed = worker_file::parse(&text, &name);
+    let mut problems = parsed.problems;
+    if let Some(worker) = parsed.worker {
+        // What a worker asks for beyond the project is said by narrowing.
+        let found = worker_file::check(&worker, &project.policy);
+        if Grant::of(&project.policy).narrow(&worker.needs).is_ok() {
+            problems.extend(found);
+        }
+        if problems.iter().all(|problem| problem.severity != Severity::Error) {
+            let zones = worker_file::inline_zones(&worker, &project.policy);
+            project.policy.zones.extend(zones);
+            return Ok(worker);
+        }
+    }
+    problems.retain(|problem| problem.severity == Severity::Error);
+    report::problems(&problems, &|_| Some(text.clone()));
+    Err(Failure::message(UNSAFE, format!("{name} has problems")))
+}
+
+fn open(project: &Project, approver: impl Approver + 'static) -> Result<Session, Failure> {
+    Ok(Session::open(project, &state()?, approver)?)
+}
+
+/// Returns the user's state directory.
+pub(crate) fn state() -> Result<StateDir, Failure> {
+    Ok(StateDir::of_user()?)
+}

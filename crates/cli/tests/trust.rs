@@ -1,0 +1,180 @@
+//! `zonekeep trust`, and what is refused without it.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use insta::assert_snapshot;
+use zonekeep_testkit::{Project, skip};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_zonekeep");
+
+const OTHER: &str = "sandbox:
+  mode: direct
+  zones:
+    other: { path: ../other, mode: rw, approval: { write: preApproved } }
+";
+
+fn reaching() -> Project {
+    Project::with_config(PROGRAM, OTHER).dir("../other").file("../other/a.txt", "secret\n")
+}
+
+const READ: [&str; 3] = ["tool", "read_file", r#"{"path": "/other/a.txt"}"#];
+
+#[test]
+fn a_file_that_reaches_outside_is_refused_until_it_is_trusted() {
+    let project = reaching();
+    assert_snapshot!(project.zonekeep(READ).to_string(), @"
+    exit 125
+    --- stdout
+
+    --- stderr
+    error: this project file reaches outside its own directory and is not trusted yet:
+      read and write [TEMP]/other as /other (zonekeep.yaml:4)
+
+    hint: if you want this, run `zonekeep trust` in a terminal; it shows what the file opens and remembers your answer
+    ");
+    for command in [["explain", "read", "/other/a.txt"], ["tool", "list", "{}"]] {
+        assert_eq!(project.zonekeep(command).exit, 125, "{command:?}");
+    }
+
+    assert_snapshot!(project.zonekeep(["trust"]).to_string(), @"
+    exit 125
+    --- stdout
+    [TEMP]/project/zonekeep.yaml lets agents
+      read and write [TEMP]/other as /other  (zonekeep.yaml:4)
+    --- stderr
+    error: there is no terminal to ask on
+
+    hint: run `zonekeep trust` in a terminal, or `zonekeep trust --yes` if you have read the list
+    ");
+    assert_eq!(project.zonekeep(READ).exit, 125, "an unanswered question is no yes");
+
+    assert_snapshot!(project.zonekeep(["trust", "--yes"]).to_string(), @"
+    exit 0
+    --- stdout
+    [TEMP]/project/zonekeep.yaml lets agents
+      read and write [TEMP]/other as /other  (zonekeep.yaml:4)
+    Trusted. If the file changes, it has to be trusted again.
+    --- stderr
+    ");
+    assert_eq!(project.zonekeep(READ).ok(), "secret");
+    assert_snapshot!(project.zonekeep(["trust"]).to_string(), @"
+    exit 0
+    --- stdout
+    This project file is trusted already.
+    --- stderr
+    ");
+}
+
+#[test]
+fn a_changed_file_must_be_trusted_again() {
+    let project = reaching();
+    project.zonekeep(["trust", "--yes"]).ok();
+    project.zonekeep(READ).ok();
+    project.put("zonekeep.yaml", format!("{OTHER}\n# changed\n"));
+    assert_eq!(project.zonekeep(READ).exit, 125);
+    project.put("zonekeep.yaml", OTHER);
+    project.zonekeep(READ).ok();
+}
+
+#[test]
+fn a_link_that_leads_elsewhere_must_be_trusted_again() {
+    let project = Project::with_config(
+        PROGRAM,
+        "sandbox: { mode: direct, zones: { other: { path: ./linked, mode: ro } } }\n",
+    )
+    .file("../one/a.txt", "one")
+    .file("../two/a.txt", "two")
+    .link("linked", "../one");
+    let run = project.zonekeep(READ);
+    assert_snapshot!(run.to_string(), @"
+    exit 125
+    --- stdout
+
+    --- stderr
+    error: this project file reaches outside its own directory and is not trusted yet:
+      read [TEMP]/one as /other (zonekeep.yaml:1)
+
+    hint: if you want this, run `zonekeep trust` in a terminal; it shows what the file opens and remembers your answer
+    ");
+    project.zonekeep(["trust", "--yes"]).ok();
+    assert_eq!(project.zonekeep(READ).ok(), "one");
+
+    std::fs::remove_file(project.path("linked")).unwrap();
+    let project = project.link("linked", "../two");
+    let run = project.zonekeep(READ);
+    assert_eq!(run.exit, 125);
+    assert!(run.stderr.contains("[TEMP]/two"), "{run}");
+}
+
+#[test]
+fn another_project_with_the_same_file_is_not_trusted() {
+    let project = reaching();
+    project.zonekeep(["trust", "--yes"]).ok();
+    let project = project.file("../elsewhere/zonekeep.yaml", OTHER);
+    let run = project.zonekeep_in("../elsewhere", READ);
+    assert_eq!(run.exit, 125, "{run}");
+}
+
+#[test]
+fn environment_and_network_need_trust_as_well() {
+    let project = Project::with_config(
+        PROGRAM,
+        "sandbox:\n  network: true\n  pass_env: [AWS_SECRET_ACCESS_KEY]\n",
+    );
+    assert_snapshot!(project.zonekeep(["tool", "list_files"]).to_string(), @"
+    exit 125
+    --- stdout
+
+    --- stderr
+    error: this project file reaches outside its own directory and is not trusted yet:
+      pass the environment variable AWS_SECRET_ACCESS_KEY to commands (zonekeep.yaml:3)
+      reach every host on the network (zonekeep.yaml:2)
+
+    hint: if you want this, run `zonekeep trust` in a terminal; it shows what the file opens and remembers your answer
+    ");
+}
+
+#[test]
+fn what_the_users_own_flags_open_needs_no_trust() {
+    let project = Project::new(PROGRAM).file("../other/a.txt", "mine");
+    let run = project.zonekeep(READ.into_iter().chain(["--zone", "other=../other"]));
+    assert_eq!(run.ok(), "mine");
+    assert_eq!(
+        project.zonekeep(["trust"]).ok(),
+        "This project stays inside its own directory; there is nothing to trust."
+    );
+}
+
+#[test]
+fn a_person_at_a_terminal_can_trust() {
+    let project = reaching();
+    let Some(no) = project.zonekeep_typed(["trust"], &[("Trust it? [y/N] ", "\n")]) else {
+        return skip("no terminal can be made here");
+    };
+    assert_eq!(no.run.exit, 1, "{}", no.run);
+    assert_eq!(project.zonekeep(READ).exit, 125);
+    let yes = project.zonekeep_typed(["trust"], &[("Trust it? [y/N] ", "y\n")]).unwrap();
+    assert!(yes.run.ok().contains("read and write [TEMP]/other as /other"), "{}", yes.run);
+    project.zonekeep(READ).ok();
+}
+
+#[test]
+fn the_list_of_trusted_files_is_the_users_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = reaching();
+    project.zonekeep(["trust", "--yes"]).ok();
+    let mode =
+        |name: &str| project.state().join(name).metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode("zonekeep/trusted"), 0o600);
+    assert_eq!(mode("zonekeep"), 0o700);
+}
+
+#[test]
+fn a_link_in_place_of_a_default_directory_needs_trust_without_any_file() {
+    let project = Project::new(PROGRAM).dir("../elsewhere").link(".sandbox", "../elsewhere");
+    let write = ["tool", "write_file", r#"{"path": "/cache/a", "content": "x"}"#];
+    let run = project.zonekeep(write.into_iter().chain(["--approve", "all"]));
+    assert_eq!(run.exit, 125, "{run}");
+    assert!(run.stderr.contains("read and write [TEMP]/elsewhere/cache as /cache"), "{run}");
+    assert_eq!(project.tree("../elsewhere"), Vec::<String>::new());
+}
