@@ -161,3 +161,47 @@ fn a_worker_with_directories_of_its_own_works_only_without_zones_in_the_project(
     let run = ruled.zonekeep(all);
     assert_eq!(run.exit, 125, "{run}");
 }
+
+const OPEN: &str = "sandbox:\n  mode: direct\n  zones:\n    o: { path: ./o, mode: rw, approval: { write: preApproved } }\n";
+
+#[test]
+fn calls_that_come_to_nothing_are_on_record_too() {
+    let project = Project::with_config(PROGRAM, OPEN).file("o/a", "x");
+    assert_eq!(call(&project, "read_file", json!({ "x": 1 })).exit, 2);
+    assert_eq!(call(&project, "no_such_tool", json!({})).exit, 2);
+    let delete = json!({ "path": "/o/a" }).to_string();
+    assert_eq!(project.zonekeep(["tool", "delete_file", &delete, "--approve", "none"]).exit, 1);
+    let log = project.log_lines();
+    let has = |part: &str| log.iter().filter(|line| line.contains(part)).count();
+    assert_eq!(has("\"code\":\"bad_arguments\""), 1, "{log:?}");
+    assert_eq!(has("\"code\":\"no_tool\""), 1, "{log:?}");
+    // Before the answer, and after it.
+    assert_eq!((has("\"outcome\":\"asked\""), has("\"code\":\"declined\"")), (1, 1), "{log:?}");
+    assert_eq!(project.zonekeep(["log"]).stdout.lines().count(), 3, "one action is shown once");
+}
+
+#[test]
+fn what_a_model_gets_back_is_bounded() {
+    let project = Project::with_config(PROGRAM, OPEN).file("o/m", "line a\n".repeat(100_000));
+    let edit = json!({ "path": "/o/m", "old_string": "a", "new_string": "b", "replace_all": true });
+    let edited = call(&project, "edit_file", edit);
+    assert_eq!(edited.exit, 0, "{}", edited.stderr);
+    assert!(edited.stdout.len() < 25_000 && edited.stdout.contains("more lines are not shown"));
+    let search = json!({ "path": "/o", "pattern": "b", "limit": 10000, "context": 50 });
+    let found = call(&project, "search_files", search);
+    assert!(found.exit == 0 && found.stdout.len() < 500_000, "{}", found.stdout.len());
+}
+
+#[test]
+fn somebody_elses_link_to_a_project_file_is_not_obeyed() {
+    if !rustix::process::geteuid().is_root() {
+        return zonekeep_testkit::skip("only root can give a link away");
+    }
+    let project = Project::new(PROGRAM).file("mine/zonekeep.yaml", OPEN).dir("shared/o");
+    let link = project.path("shared/zonekeep.yaml");
+    std::os::unix::fs::symlink("../mine/zonekeep.yaml", &link).unwrap();
+    let list = || project.zonekeep(["tool", "list_files", "--project", "shared"]).exit;
+    assert_eq!(list(), 0, "the user's own link is");
+    std::os::unix::fs::lchown(&link, Some(65534), Some(65534)).unwrap();
+    assert_eq!(list(), 125);
+}
