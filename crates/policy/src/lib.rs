@@ -12,6 +12,7 @@ pub mod denial;
 pub mod grant;
 pub mod guard;
 pub mod judge;
+pub mod limit;
 pub mod needs;
 pub mod path;
 pub mod policy;

@@ -1,0 +1,304 @@
+//! All that a backend must do for a sandbox and for a command in it, as plain
+//! data: what prints as an explanation is what is carried out.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use zonekeep_policy::limit::Limits;
+
+/// A way to confine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Backend {
+    /// Namespaces of our own making, with Landlock and seccomp.
+    Namespaces,
+    /// Namespaces made by the system's `bwrap`, with Landlock and seccomp.
+    Bubblewrap,
+    /// Landlock and seccomp alone, on host paths.
+    Landlock,
+    /// The sandbox of macOS.
+    Seatbelt,
+    /// Nothing but limits and an end to every process.
+    None,
+}
+
+impl Backend {
+    /// All of them, the strongest first.
+    pub const ALL: [Backend; 5] = [
+        Backend::Namespaces,
+        Backend::Bubblewrap,
+        Backend::Landlock,
+        Backend::Seatbelt,
+        Backend::None,
+    ];
+
+    /// Returns the name used in files and flags.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Backend::Namespaces => "namespaces",
+            Backend::Bubblewrap => "bubblewrap",
+            Backend::Landlock => "landlock",
+            Backend::Seatbelt => "seatbelt",
+            Backend::None => "none",
+        }
+    }
+
+    /// Returns the backend of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|backend| backend.as_str() == name)
+    }
+
+    /// Returns whether commands see the tree of the plan; otherwise they see
+    /// host paths.
+    pub fn has_own_tree(self) -> bool {
+        matches!(self, Backend::Namespaces | Backend::Bubblewrap)
+    }
+}
+
+impl std::fmt::Display for Backend {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Whether something can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Access {
+    /// Reading and running only.
+    Ro,
+    /// Writing too.
+    Rw,
+}
+
+/// Why a host path is in the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// A directory that the user granted.
+    Zone,
+    /// Part of the system that programs need to run.
+    System,
+    /// A toolchain that `PATH` leads to.
+    Tool,
+}
+
+/// The identity of an open directory, to notice that a path leads elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The device.
+    pub device: u64,
+    /// The number on it.
+    pub inode: u64,
+}
+
+/// A host path placed in the tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bind {
+    /// The host path.
+    #[serde(with = "text")]
+    pub host: PathBuf,
+    /// Where it is in the tree.
+    #[serde(with = "text")]
+    pub at: PathBuf,
+    /// Whether it can be written.
+    pub access: Access,
+    /// Why it is there.
+    pub role: Role,
+    /// What must be at the host path, where that was looked at before.
+    pub identity: Option<Identity>,
+}
+
+/// One thing in the tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Entry {
+    /// A host path. A missing one that is not a zone is left out.
+    Bind(Bind),
+    /// A symbolic link.
+    Link {
+        /// Where.
+        #[serde(with = "text")]
+        at: PathBuf,
+        /// Its text.
+        #[serde(with = "text")]
+        to: PathBuf,
+    },
+    /// A directory of its own, in memory and writable, gone with the sandbox.
+    Private {
+        /// Where.
+        #[serde(with = "text")]
+        at: PathBuf,
+    },
+    /// A small read-only file with this content.
+    File {
+        /// Where.
+        #[serde(with = "text")]
+        at: PathBuf,
+        /// What it says.
+        content: String,
+    },
+}
+
+impl Entry {
+    /// Returns where it is in the tree.
+    pub fn at(&self) -> &Path {
+        match self {
+            Entry::Bind(bind) => &bind.at,
+            Entry::Link { at, .. } | Entry::Private { at } | Entry::File { at, .. } => at,
+        }
+    }
+}
+
+/// What commands can reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Network {
+    /// Nothing but a loopback of their own.
+    #[default]
+    Off,
+    /// What the host can reach.
+    Host,
+}
+
+/// Files inside writable zones that must not come into being or change.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Watch {
+    /// What is guarded, as `zonekeep_policy::guard` writes and matches it.
+    pub patterns: Vec<String>,
+    /// The state directory's quarantine, where what is caught goes.
+    #[serde(with = "text")]
+    pub quarantine: PathBuf,
+    /// Whether git may rewrite configuration that exists, as far as it stays
+    /// harmless; otherwise it is read-only.
+    pub git_may_configure: bool,
+}
+
+/// What a sandbox is made of: everything that holds for all its commands.
+///
+/// `/proc`, `/dev`, `/tmp`, `/run`, `/dev/shm` and the home directory are always
+/// private and not listed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// How it is confined.
+    pub backend: Backend,
+    /// What is in the tree, in the order in which it is placed.
+    pub entries: Vec<Entry>,
+    /// The home directory, in the tree; private unless a zone lies there.
+    #[serde(with = "text")]
+    pub home: PathBuf,
+    /// What commands can reach.
+    pub network: Network,
+    /// How much commands may use.
+    pub limits: Limits,
+    /// Guarded files, where zones can be written.
+    pub watch: Option<Watch>,
+    /// Whether the self-probe runs before every command.
+    pub prove: bool,
+}
+
+impl Plan {
+    /// Returns the host paths in the tree.
+    pub fn binds(&self) -> impl Iterator<Item = &Bind> {
+        self.entries.iter().filter_map(|entry| match entry {
+            Entry::Bind(bind) => Some(bind),
+            _ => None,
+        })
+    }
+
+    /// Returns the zones.
+    pub fn zones(&self) -> impl Iterator<Item = &Bind> {
+        self.binds().filter(|bind| bind.role == Role::Zone)
+    }
+}
+
+/// A command to start in a sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// The program and its arguments. A name without a slash is looked for in
+    /// the `PATH` of `env`, inside the sandbox.
+    #[serde(with = "texts")]
+    pub argv: Vec<OsString>,
+    /// The whole environment.
+    #[serde(with = "text_map")]
+    pub env: BTreeMap<OsString, OsString>,
+    /// The working directory, in the tree.
+    #[serde(with = "text")]
+    pub cwd: PathBuf,
+    /// How much this command may use: never more than the sandbox.
+    pub limits: Limits,
+    /// Which of standard input, output and error are a terminal of its own.
+    pub terminal: [bool; 3],
+}
+
+/// Bytes as text: escaped where they are not UTF-8.
+mod text {
+    use std::ffi::{OsStr, OsString};
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    use std::path::PathBuf;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+    use zonekeep_policy::path::{escape, unescape};
+
+    pub(super) fn write(value: &OsStr) -> String {
+        escape(value.as_bytes())
+    }
+
+    pub(super) fn read(text: &str) -> OsString {
+        OsString::from_vec(unescape(text).into_owned())
+    }
+
+    pub(super) fn serialize<S: Serializer, T: AsRef<OsStr>>(
+        value: &T,
+        s: S,
+    ) -> Result<S::Ok, S::Error> {
+        s.serialize_str(&write(value.as_ref()))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<PathBuf, D::Error> {
+        Ok(PathBuf::from(read(&String::deserialize(d)?)))
+    }
+}
+
+/// Lists of bytes as text.
+mod texts {
+    use std::ffi::OsString;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(values: &[OsString], s: S) -> Result<S::Ok, S::Error> {
+        s.collect_seq(values.iter().map(|value| super::text::write(value)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<OsString>, D::Error> {
+        let texts = Vec::<String>::deserialize(d)?;
+        Ok(texts.iter().map(|text| super::text::read(text)).collect())
+    }
+}
+
+/// Maps of bytes as text.
+mod text_map {
+    use std::collections::BTreeMap;
+    use std::ffi::OsString;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::text::{read, write};
+
+    pub(super) fn serialize<S: Serializer>(
+        values: &BTreeMap<OsString, OsString>,
+        s: S,
+    ) -> Result<S::Ok, S::Error> {
+        s.collect_map(values.iter().map(|(key, value)| (write(key), write(value))))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        d: D,
+    ) -> Result<BTreeMap<OsString, OsString>, D::Error> {
+        let texts = BTreeMap::<String, String>::deserialize(d)?;
+        Ok(texts.iter().map(|(key, value)| (read(key), read(value))).collect())
+    }
+}
