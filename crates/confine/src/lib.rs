@@ -2,3 +2,19 @@
 
 pub mod plan;
 pub mod seccomp;
+
+#[cfg(target_os = "linux")]
+mod backend;
+#[cfg(target_os = "linux")]
+pub mod launcher;
+#[cfg(target_os = "linux")]
+mod prove;
+#[cfg(target_os = "linux")]
+mod sys;
+#[cfg(target_os = "linux")]
+pub mod tree;
+#[cfg(target_os = "linux")]
+mod wire;
+
+#[cfg(target_os = "linux")]
+pub use wire::{Caught, Layers, Over};

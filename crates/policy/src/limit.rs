@@ -37,4 +37,22 @@ impl Limits {
             tmp: None,
         }
     }
+
+    /// Returns the smaller limit of the two, each for itself.
+    pub fn tightest(&self, other: &Self) -> Self {
+        let least = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        Limits {
+            wall_ms: least(self.wall_ms, other.wall_ms),
+            cpu_seconds: least(self.cpu_seconds, other.cpu_seconds),
+            memory: least(self.memory, other.memory),
+            processes: least(self.processes, other.processes),
+            open_files: least(self.open_files, other.open_files),
+            file_size: least(self.file_size, other.file_size),
+            output: least(self.output, other.output),
+            tmp: least(self.tmp, other.tmp),
+        }
+    }
 }

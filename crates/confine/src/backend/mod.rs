@@ -1,0 +1,3 @@
+//! Ways to confine that another program carries out.
+
+pub(crate) mod bubblewrap;

@@ -1,0 +1,361 @@
+//! Starts one command, waits for it, and ends all that it leaves behind.
+
+use std::ffi::{CString, OsStr};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Pid, Resource, Signal, WaitOptions, WaitStatus};
+use rustix::pty::OpenptFlags;
+use zonekeep_policy::limit::Limits;
+
+use super::layers::{Alone, Rules};
+use super::{Trouble, Try, processes};
+use crate::plan::{Plan, Start};
+use crate::sys::{self, Program, Side};
+use crate::wire::{self, Ask, End, Order, Over, Told};
+
+/// How often a running command is held against its limits.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How long ended processes may take to go away.
+const LINGER: Duration = Duration::from_secs(5);
+/// Processes that are not the command's own: the limit is for all in the sandbox.
+const OWN_PROCESSES: u64 = 64;
+
+/// What a supervisor needs.
+pub(super) struct Post<'i> {
+    pub(super) plan: &'i Plan,
+    pub(super) rules: &'i Rules,
+    /// Where orders come from.
+    pub(super) orders: &'i UnixStream,
+    pub(super) signals: &'i OwnedFd,
+    /// Closes when the first process ends.
+    pub(super) life: &'i OwnedFd,
+    /// Takes a byte once an order came, so that somebody else takes the next.
+    pub(super) busy: OwnedFd,
+}
+
+/// Is a supervisor: waits for an order, starts the command, and stays with it.
+/// Returns the exit status, which is 0 unless something may have been left.
+pub(super) fn supervise(post: Post<'_>) -> i32 {
+    sys::set_name(c"zonekeep-super");
+    let made = rustix::process::setsid()
+        .and_then(|_| rustix::process::set_child_subreaper(Pid::from_raw(1)))
+        .during(|| "take care of orphans".to_owned())
+        .and_then(|()| post.rules.restrict_supervisor());
+    // Waits until there is an order, or nobody left who could give one.
+    let mut polled =
+        [PollFd::new(post.orders, PollFlags::IN), PollFd::new(post.life, PollFlags::IN)];
+    while let Err(rustix::io::Errno::INTR) = rustix::event::poll(&mut polled, None) {}
+    if !polled[1].revents().is_empty() {
+        return 0;
+    }
+    let Ok(Some((order, mut fds))) = wire::receive::<Order>(post.orders) else { return 0 };
+    let _ = rustix::io::write(&post.busy, b"!");
+    if fds.is_empty() {
+        return 0;
+    }
+    let status = UnixStream::from(fds.remove(0));
+    match made.and_then(|alone| begin(&post, order, fds, &status, alone)) {
+        Ok(mut supervisor) => supervisor.stay(),
+        Err(trouble) => {
+            let errno = trouble.source.raw_os_error().unwrap_or(libc::EIO);
+            // Nothing was started, and so nothing is left.
+            let _ = wire::send(&status, &Told::NotStarted { step: trouble.step, errno }, &[]);
+            0
+        }
+    }
+}
+
+fn begin<'i>(
+    post: &Post<'i>,
+    order: Order,
+    fds: Vec<OwnedFd>,
+    status: &UnixStream,
+    alone: Option<Alone>,
+) -> Result<Supervisor<'i>, Trouble> {
+    let (start, proves) = match order {
+        Order::Start(start) => (start, false),
+        Order::Prove(start) => (start, true),
+    };
+    let terminal = match start.terminal.contains(&true) {
+        true => Some(open_terminal(status).during(|| "open a terminal".to_owned())?),
+        false => None,
+    };
+    let mut fds = fds.into_iter();
+    let mut stdio = Vec::new();
+    for own in start.terminal {
+        let fd = match &terminal {
+            Some(terminal) if own => terminal.try_clone(),
+            _ => fds.next().ok_or(io::ErrorKind::InvalidInput.into()),
+        };
+        stdio.push(fd.during(|| "connect the command".to_owned())?);
+    }
+    let limits = post.plan.limits.tightest(&start.limits);
+    let program =
+        program(post, &start, &stdio, &limits).during(|| "prepare the command".to_owned())?;
+    let main = match proves {
+        false => sys::start(&program).map_err(|(step, errno)| {
+            Trouble::new(sys::STEPS[step], io::Error::from_raw_os_error(errno))
+        })?,
+        true => match sys::fork().during(|| "start a process".to_owned())? {
+            Side::Parent(pid) => pid,
+            Side::Child => match sys::prepare_here(&program) {
+                Ok(()) => sys::exit(crate::prove::attempt()),
+                Err(_) => sys::exit(127),
+            },
+        },
+    };
+    drop(stdio);
+    Ok(Supervisor {
+        main,
+        status: status.try_clone().during(|| "keep the command's socket".to_owned())?,
+        signals: post.signals.as_fd(),
+        life: post.life.as_fd(),
+        alone,
+        memory: limits.memory,
+        processes: limits.processes,
+        over: None,
+    })
+}
+
+/// Prepares all that the new process needs.
+fn program<'s>(
+    post: &'s Post<'_>,
+    start: &Start,
+    stdio: &'s [OwnedFd],
+    limits: &Limits,
+) -> io::Result<Program<'s>> {
+    let text = |text: &OsStr| CString::new(text.as_bytes());
+    let argv = start.argv.iter().map(|arg| text(arg)).collect::<Result<Vec<_>, _>>()?;
+    let env = start
+        .env
+        .iter()
+        .map(|(name, value)| CString::new([name.as_bytes(), b"=", value.as_bytes()].concat()));
+    let name = start.argv.first().map(|name| name.as_bytes()).unwrap_or_default();
+    let path = start.env.get(OsStr::new("PATH"));
+    let path = path.map_or(&b"/usr/local/bin:/usr/bin:/bin"[..], |path| path.as_bytes());
+    let paths = match name.contains(&b'/') {
+        _ if name.is_empty() => Vec::new(),
+        true => vec![CString::new(name)?],
+        false => path
+            .split(|&byte| byte == b':')
+            .filter(|dir| dir.starts_with(b"/"))
+            .map(|dir| CString::new([dir, b"/", name].concat()))
+            .collect::<Result<_, _>>()?,
+    };
+    let [input, output, errors] = stdio else { return Err(io::ErrorKind::InvalidInput.into()) };
+    Ok(Program {
+        stdio: [input.as_fd(), output.as_fd(), errors.as_fd()],
+        terminal: start.terminal.iter().position(|&own| own),
+        limits: rlimits(post.plan, limits),
+        rules: post.rules.for_command(),
+        cwd: CString::new(start.cwd.as_os_str().as_bytes())?,
+        paths,
+        argv,
+        env: env.collect::<Result<_, _>>()?,
+    })
+}
+
+/// Returns the limits that the kernel holds for each process.
+fn rlimits(plan: &Plan, limits: &Limits) -> Vec<(libc::__rlimit_resource_t, u64, u64)> {
+    let mut wanted = vec![
+        (Resource::Core, libc::RLIMIT_CORE, Some(0)),
+        (Resource::Cpu, libc::RLIMIT_CPU, limits.cpu_seconds),
+        (Resource::Data, libc::RLIMIT_DATA, limits.memory),
+        (Resource::Nofile, libc::RLIMIT_NOFILE, limits.open_files),
+        (Resource::Fsize, libc::RLIMIT_FSIZE, limits.file_size),
+    ];
+    // Elsewhere it would count all processes of the user.
+    if plan.backend.has_own_tree() {
+        let processes = limits.processes.map(|n| n.saturating_add(OWN_PROCESSES));
+        wanted.push((Resource::Nproc, libc::RLIMIT_NPROC, processes));
+    }
+    let held = |resource, limit: u64| {
+        rustix::process::getrlimit(resource).maximum.map_or(limit, |most| most.min(limit))
+    };
+    wanted
+        .into_iter()
+        .filter_map(|(resource, number, limit)| {
+            let hard = held(resource, limit?);
+            // The kernel warns a second before it ends a process.
+            let soft =
+                if number == libc::RLIMIT_CPU { hard.saturating_sub(1).max(1) } else { hard };
+            Some((number, soft.min(hard), hard))
+        })
+        .collect()
+}
+
+/// Opens a terminal inside, and gives the other side to the caller.
+fn open_terminal(status: &UnixStream) -> io::Result<OwnedFd> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let outer = rustix::pty::openpt(flags)?;
+    rustix::pty::unlockpt(&outer)?;
+    let inner = rustix::pty::ioctl_tiocgptpeer(&outer, flags)?;
+    wire::send(status, &Told::Terminal, &[outer.as_fd()])?;
+    Ok(inner)
+}
+
+/// Waits for a command.
+struct Supervisor<'i> {
+    main: Pid,
+    status: UnixStream,
+    signals: BorrowedFd<'i>,
+    life: BorrowedFd<'i>,
+    alone: Option<Alone>,
+    memory: Option<u64>,
+    processes: Option<u64>,
+    over: Option<Over>,
+}
+
+impl Supervisor<'_> {
+    fn stay(&mut self) -> i32 {
+        let mut ended = None;
+        let mut looked = Instant::now();
+        while ended.is_none() {
+            let mut polled = [
+                PollFd::from_borrowed_fd(self.signals, PollFlags::IN),
+                PollFd::new(&self.status, PollFlags::IN),
+                PollFd::from_borrowed_fd(self.life, PollFlags::IN),
+            ];
+            let wait = LOOK_EVERY.saturating_sub(looked.elapsed());
+            let wait = Timespec { tv_sec: 0, tv_nsec: wait.as_nanos() as _ };
+            match rustix::event::poll(&mut polled, Some(&wait)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => break,
+            }
+            let (asked, orphaned) =
+                (!polled[1].revents().is_empty(), !polled[2].revents().is_empty());
+            self.forget_signals();
+            ended = self.reap();
+            if ended.is_some() {
+                break;
+            }
+            if orphaned || asked && !self.obey() {
+                self.kill();
+                ended = self.wait_for_main();
+                break;
+            }
+            if looked.elapsed() >= LOOK_EVERY {
+                looked = Instant::now();
+                self.hold_to_limits();
+                if self.over.is_some() {
+                    ended = self.wait_for_main();
+                }
+            }
+        }
+        let left = self.end_the_rest();
+        let (cpu_seconds, peak_memory) = sys::used_by_children();
+        let end = End {
+            code: ended.and_then(|status| status.exit_status()),
+            signal: ended.and_then(|status| status.terminating_signal()),
+            over: self.over,
+            cpu_seconds,
+            peak_memory,
+            left: left.unwrap_or(0),
+        };
+        let _ = wire::send(&self.status, &Told::Ended(end), &[]);
+        if left.is_some() { 0 } else { 1 }
+    }
+
+    fn forget_signals(&self) {
+        let mut buffer = [0; 1024];
+        while rustix::io::read(self.signals, &mut buffer).is_ok_and(|n| n > 0) {}
+    }
+
+    /// Collects ended children; returns how the command ended, once it has.
+    fn reap(&self) -> Option<WaitStatus> {
+        let mut ended = None;
+        while let Ok(Some((pid, status))) =
+            rustix::process::wait(WaitOptions::NOHANG | WaitOptions::UNTRACED)
+        {
+            if pid != self.main {
+                continue;
+            }
+            if status.stopped() {
+                let _ = wire::send(&self.status, &Told::Stopped, &[]);
+            } else {
+                ended = Some(status);
+            }
+        }
+        ended
+    }
+
+    /// Does what the caller asks; returns false when all is to end.
+    fn obey(&self) -> bool {
+        match wire::receive::<Ask>(&self.status) {
+            Ok(Some((Ask::Signal(number), _))) => {
+                if let Some(signal) = Signal::from_named_raw(number) {
+                    let _ = rustix::process::kill_process_group(self.main, signal);
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn hold_to_limits(&mut self) {
+        if self.memory.is_none() && self.processes.is_none() {
+            return;
+        }
+        let below = processes::below(rustix::process::getpid());
+        if self.memory.is_some_and(|limit| below.memory > limit) {
+            self.over = Some(Over::Memory);
+        } else if self.processes.is_some_and(|limit| below.threads > limit) {
+            self.over = Some(Over::Processes);
+        }
+        if self.over.is_some() {
+            self.kill();
+        }
+    }
+
+    /// Kills all that came of the command.
+    fn kill(&self) {
+        match &self.alone {
+            // One call, with no gap for a new process to slip through.
+            Some(Alone { .. }) => sys::kill_every(),
+            None => processes::kill_below(rustix::process::getpid()),
+        }
+    }
+
+    fn wait_for_main(&self) -> Option<WaitStatus> {
+        let since = Instant::now();
+        while since.elapsed() < LINGER {
+            if let Some(status) = self.reap() {
+                return Some(status);
+            }
+            self.wait_for_signal();
+        }
+        None
+    }
+
+    fn wait_for_signal(&self) {
+        let mut polled = [PollFd::from_borrowed_fd(self.signals, PollFlags::IN)];
+        let wait = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+        let _ = rustix::event::poll(&mut polled, Some(&wait));
+        self.forget_signals();
+    }
+
+    /// Ends what the command left; returns how many processes that were, or
+    /// `None` when some did not go.
+    fn end_the_rest(&self) -> Option<u64> {
+        let since = Instant::now();
+        let mut left = 0;
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some(_)) => left += 1,
+                Err(_) => return Some(left),
+                Ok(None) => {
+                    if since.elapsed() > LINGER {
+                        return None;
+                    }
+                    self.kill();
+                    self.wait_for_signal();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The first process inside: starts a supervisor for each command.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, WaitOptions};
+
+use super::command::{self, Post};
+use super::layers::Rules;
+use super::{Trouble, Try, processes};
+use crate::plan::{Backend, Network, Plan};
+use crate::sys::{self, Side};
+use crate::wire::{self, Built};
+
+/// Serves orders until the caller is gone.
+pub(super) fn serve(plan: &Plan, socket: UnixStream, signals: OwnedFd) -> i32 {
+    match Init::new(plan, socket, signals) {
+        Ok(init) => init.stay(),
+        Err((trouble, socket)) => {
+            trouble.tell(&socket);
+            1
+        }
+    }
+}
+
+struct Init<'p> {
+    plan: &'p Plan,
+    socket: UnixStream,
+    signals: OwnedFd,
+    rules: Rules,
+    /// What supervisors notice the end of this process by.
+    life: (OwnedFd, OwnedFd),
+    /// What a supervisor says that it has an order by.
+    busy: (OwnedFd, OwnedFd),
+    supervisors: Vec<Pid>,
+}
+
+impl<'p> Init<'p> {
+    fn new(
+        plan: &'p Plan,
+        socket: UnixStream,
+        signals: OwnedFd,
+    ) -> Result<Self, (Trouble, UnixStream)> {
+        let make = || {
+            let rules = Rules::new(plan)?;
+            let pipe = || {
+                rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+                    .during(|| "make a pipe".to_owned())
+            };
+            let (life, busy) = (pipe()?, pipe()?);
+            rustix::process::set_child_subreaper(Pid::from_raw(1))
+                .during(|| "take care of orphans".to_owned())?;
+            let root = rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+                .during(|| "open the root".to_owned())?;
+            let away = plan.backend == Backend::Namespaces && is_mapped_away();
+            // From here on this process has no right that commands do not have.
+            rules.restrict_all()?;
+            Ok((rules, life, busy, root, away))
+        };
+        let (rules, life, busy, root, away) = match make() {
+            Ok(made) => made,
+            Err(trouble) => return Err((trouble, socket)),
+        };
+        let own = plan.backend.has_own_tree();
+        let mut layers = rules.layers.clone();
+        layers.tree = own;
+        layers.processes = own;
+        layers.network = own && plan.network == Network::Off;
+        layers.root_mapped_away = away;
+        let fds = if own { &[root.as_fd()][..] } else { &[] };
+        // A caller that is gone is noticed below.
+        let _ = wire::send(&socket, &Built::Ready { layers }, fds);
+        Ok(Init { plan, socket, signals, rules, life, busy, supervisors: Vec::new() })
+    }
+
+    fn stay(mut self) -> i32 {
+        if self.post().is_err() {
+            return self.end();
+        }
+        loop {
+            let mut polled = [
+                // Orders are for the supervisor that waits; this is for the end.
+                PollFd::new(&self.socket, PollFlags::empty()),
+                PollFd::new(&self.signals, PollFlags::IN),
+                PollFd::new(&self.busy.0, PollFlags::IN),
+            ];
+            match rustix::event::poll(&mut polled, None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => break,
+            }
+            let [gone, ended, busy] = polled.map(|fd| !fd.revents().is_empty());
+            if gone || ended && !self.reap() {
+                break;
+            }
+            if busy {
+                let mut byte = [0];
+                let read = rustix::io::read(&self.busy.0, &mut byte);
+                if read.is_err() || self.post().is_err() {
+                    break;
+                }
+            }
+        }
+        self.end()
+    }
+
+    /// Has a supervisor wait for the next order. One always does, so that a
+    /// command does not have to wait for its supervisor to be made.
+    fn post(&mut self) -> std::io::Result<()> {
+        match sys::fork()? {
+            Side::Parent(pid) => {
+                self.supervisors.push(pid);
+                Ok(())
+            }
+            Side::Child => {
+                let (Ok(end), Ok(busy)) = (self.life.0.try_clone(), self.busy.1.try_clone()) else {
+                    sys::exit(1)
+                };
+                // Replaced, and so closed here.
+                self.life.1 = end;
+                sys::exit(command::supervise(Post {
+                    plan: self.plan,
+                    rules: &self.rules,
+                    orders: &self.socket,
+                    signals: &self.signals,
+                    life: &self.life.0,
+                    busy,
+                }));
+            }
+        }
+    }
+
+    /// Collects ended children; returns whether all is well. A supervisor that
+    /// did not end by itself leaves processes that nobody watches.
+    fn reap(&mut self) -> bool {
+        let mut buffer = [0; 1024];
+        while rustix::io::read(&self.signals, &mut buffer).is_ok_and(|n| n > 0) {}
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) => {
+                    let Some(at) = self.supervisors.iter().position(|held| *held == pid) else {
+                        continue;
+                    };
+                    self.supervisors.swap_remove(at);
+                    if status.exit_status() != Some(0) {
+                        return false;
+                    }
+                }
+                _ => return true,
+            }
+        }
+    }
+
+    /// Ends everything inside.
+    fn end(self) -> i32 {
+        let own = rustix::process::getpid();
+        if own.as_raw_nonzero().get() == 1 {
+            // The kernel ends what is left in the namespace.
+            return 0;
+        }
+        let Init { socket, life, signals, .. } = self;
+        drop(socket);
+        // Supervisors end what they watch when this closes.
+        drop(life);
+        for _ in 0..40 {
+            while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
+            if rustix::process::wait(WaitOptions::NOHANG).is_err() {
+                return 0;
+            }
+            let mut polled = [PollFd::new(&signals, PollFlags::IN)];
+            let wait = rustix::event::Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+            let _ = rustix::event::poll(&mut polled, Some(&wait));
+            let mut buffer = [0; 1024];
+            while rustix::io::read(&signals, &mut buffer).is_ok_and(|n| n > 0) {}
+        }
+        processes::kill_below(own);
+        0
+    }
+}
+
+/// Returns whether the user inside is somebody else outside than the superuser.
+fn is_mapped_away() -> bool {
+    let Ok(map) = std::fs::read_to_string("/proc/self/uid_map") else { return false };
+    let outside = map.split_whitespace().nth(1);
+    outside.is_some_and(|outside| outside != "0")
+}

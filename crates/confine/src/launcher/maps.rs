@@ -1,0 +1,125 @@
+//! Who the caller is inside: never the superuser.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::process::{Pid, Signal, WaitOptions};
+
+use super::{Trouble, Try};
+use crate::plan::{Plan, Role};
+use crate::sys::{self, Attributes, Side};
+
+/// Who the superuser is inside.
+const INSIDE: u32 = 1000;
+/// Who that is outside: a user that no machine has, so that nothing of the
+/// host belongs to it.
+const NOBODY: u32 = 2_053_074_533;
+
+/// Returns the user and group that commands run as, as they see it.
+pub(crate) fn inside() -> (u32, u32) {
+    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    if uid == 0 { (INSIDE, INSIDE) } else { (uid, gid) }
+}
+
+/// How users inside are translated to users outside.
+#[derive(Debug)]
+pub(crate) enum Owners {
+    /// The caller stays itself.
+    Same { uid: u32, gid: u32 },
+    /// The superuser is another one by name, and itself to the kernel.
+    Renamed,
+    /// The superuser is nobody, and its files belong to that nobody.
+    Away { namespace: OwnedFd },
+}
+
+impl Owners {
+    /// Chooses the strongest that works for the zones.
+    pub(crate) fn choose(plan: &Plan) -> Result<Self, Trouble> {
+        let (uid, gid) = inside();
+        if !rustix::process::geteuid().is_root() {
+            return Ok(Owners::Same { uid, gid });
+        }
+        // Groups of the superuser give rights that are not meant.
+        let _ = sys::leave_groups();
+        match translating() {
+            Ok(namespace) if works(plan, namespace.as_fd()) => Ok(Owners::Away { namespace }),
+            _ => Ok(Owners::Renamed),
+        }
+    }
+
+    pub(crate) fn is_mapped_away(&self) -> bool {
+        matches!(self, Owners::Away { .. })
+    }
+
+    pub(crate) fn namespace(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Owners::Away { namespace } => Some(namespace.as_fd()),
+            _ => None,
+        }
+    }
+
+    /// Writes the maps of a process in a new user namespace.
+    pub(crate) fn write(&self, pid: Pid) -> Result<(), Trouble> {
+        let (uids, gids) = match self {
+            Owners::Same { uid, gid } => (format!("{uid} {uid} 1"), format!("{gid} {gid} 1")),
+            Owners::Renamed => {
+                let gid = rustix::process::getegid().as_raw();
+                (format!("{INSIDE} 0 1"), format!("{INSIDE} {gid} 1"))
+            }
+            Owners::Away { .. } => {
+                let map = format!("{INSIDE} {NOBODY} 1");
+                (map.clone(), map)
+            }
+        };
+        write_maps(pid, &uids, &gids).during(|| "say who the user is inside".to_owned())
+    }
+
+    /// Becomes the user inside.
+    pub(crate) fn become_inside(&self) -> Result<(), Trouble> {
+        match self {
+            Owners::Same { .. } => Ok(()),
+            _ => sys::become_user(INSIDE, INSIDE).during(|| "become the user inside".to_owned()),
+        }
+    }
+}
+
+fn write_maps(pid: Pid, uids: &str, gids: &str) -> io::Result<()> {
+    let proc = format!("/proc/{}", pid.as_raw_nonzero());
+    fs::write(format!("{proc}/setgroups"), "deny")?;
+    fs::write(format!("{proc}/uid_map"), uids)?;
+    fs::write(format!("{proc}/gid_map"), gids)
+}
+
+/// Makes a user namespace in which the superuser's files are nobody's.
+fn translating() -> io::Result<OwnedFd> {
+    let Side::Parent(pid) = sys::clone(libc::CLONE_NEWUSER)? else {
+        loop {
+            rustix::event::pause();
+        }
+    };
+    let map = format!("0 {NOBODY} 1\n1 1 {}\n", NOBODY - 1);
+    let made = write_maps(pid, &map, &map).and_then(|()| {
+        let path = format!("/proc/{}/ns/user", pid.as_raw_nonzero());
+        Ok(OwnedFd::from(fs::File::open(path)?))
+    });
+    let _ = rustix::process::kill_process(pid, Signal::KILL);
+    let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
+    made
+}
+
+/// Returns whether the file systems of all zones can translate owners.
+fn works(plan: &Plan, namespace: BorrowedFd<'_>) -> bool {
+    plan.binds().filter(|bind| bind.role == Role::Zone).all(|bind| {
+        use rustix::mount::OpenTreeFlags;
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE
+            | OpenTreeFlags::OPEN_TREE_CLOEXEC
+            | OpenTreeFlags::AT_RECURSIVE;
+        let Ok(mount) = rustix::mount::open_tree(rustix::fs::CWD, &bind.host, flags) else {
+            // Missing: that is said elsewhere.
+            return true;
+        };
+        let attributes = Attributes { owners: Some(namespace), ..Attributes::default() };
+        sys::set_mount(mount.as_fd(), attributes, true).is_ok()
+    })
+}

@@ -1,0 +1,309 @@
+//! The program that builds the confined tree, stays as its first process, and
+//! starts commands in it.
+//!
+//! Three kinds of process come of it. The *keeper* stays outside, with the
+//! caller's own rights: it watches guarded files, and cleans up when the caller
+//! or the sandbox is gone, however they went. *Init* is the first process
+//! inside and starts a *supervisor* for each command, which waits for it and
+//! ends all that it leaves behind. None of them has a second thread.
+
+mod command;
+mod guard;
+mod init;
+mod layers;
+mod maps;
+mod processes;
+mod tree;
+
+pub(crate) use tree::Fixed;
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{DumpableBehavior, Pid, Signal, WaitOptions};
+
+use self::guard::Guard;
+use crate::plan::{Backend, Network, Plan};
+use crate::sys::{self, Side};
+use crate::wire::{self, Build, Built, Errand, Settled};
+
+/// The name under which a program is asked to be the launcher.
+pub(crate) const NAME: &str = "zonekeep-launcher";
+/// The argument that skips the keeper, where another program made the tree.
+pub(crate) const INSIDE: &str = "inside";
+
+/// Becomes the launcher if this process was started as one, and never returns
+/// then.
+///
+/// A program that wants to confine commands calls this first in its `main`,
+/// before it starts a thread; [`Launcher::this_program`](crate::tree::Launcher)
+/// relies on it.
+pub fn become_if_asked() {
+    let mut args = std::env::args_os();
+    if args.next().is_some_and(|name| name == NAME) {
+        let inside = args.next().is_some_and(|arg| arg == INSIDE);
+        let code = if inside { run_inside() } else { run() };
+        sys::exit(code);
+    }
+    crate::tree::this_program_can_launch();
+}
+
+/// A step that failed, and what the system said.
+#[derive(Debug)]
+pub(crate) struct Trouble {
+    step: String,
+    source: io::Error,
+}
+
+impl Trouble {
+    pub(crate) fn new(step: impl Into<String>, source: io::Error) -> Self {
+        Trouble { step: step.into(), source }
+    }
+
+    fn tell(&self, socket: &UnixStream) {
+        let errno = self.source.raw_os_error();
+        let why = self.source.to_string();
+        // Nobody is left to tell when this fails.
+        let _ = wire::send(socket, &Built::Failed { step: self.step.clone(), errno, why }, &[]);
+    }
+}
+
+/// Names the step that an error belongs to.
+pub(crate) trait Try<T> {
+    fn during(self, step: impl FnOnce() -> String) -> Result<T, Trouble>;
+}
+
+impl<T, E: Into<io::Error>> Try<T> for Result<T, E> {
+    fn during(self, step: impl FnOnce() -> String) -> Result<T, Trouble> {
+        self.map_err(|error| Trouble::new(step(), error.into()))
+    }
+}
+
+/// Prepares this process: it has nothing of the caller's, and no signal stops it.
+fn settle_in() -> io::Result<(UnixStream, OwnedFd)> {
+    sys::close_from(3)?;
+    let signals = sys::watch_children()?;
+    let socket = UnixStream::from(sys::inherited(0)?);
+    Ok((socket, signals))
+}
+
+fn receive_build(socket: &UnixStream) -> Option<(Plan, UnixStream)> {
+    let (build, mut fds) = wire::receive::<Build>(socket).ok()??;
+    Some((build.plan, UnixStream::from(fds.pop()?)))
+}
+
+fn run() -> i32 {
+    sys::set_name(c"zonekeep-keeper");
+    let Ok((socket, signals)) = settle_in() else { return 1 };
+    // Away from the caller's terminal.
+    let _ = rustix::process::setsid();
+    let _ = rustix::process::chdir("/");
+    let Some((plan, sandbox)) = receive_build(&socket) else { return 1 };
+    match start(&plan, &sandbox, &socket) {
+        Ok((guard, init)) => {
+            drop(sandbox);
+            let _ = hide();
+            Keeper { socket, signals, guard, init, plan }.stay()
+        }
+        Err(trouble) => {
+            trouble.tell(&sandbox);
+            1
+        }
+    }
+}
+
+/// Is the first process of a tree that another program made.
+fn run_inside() -> i32 {
+    sys::set_name(c"zonekeep");
+    let Ok((socket, signals)) = settle_in() else { return 1 };
+    let Some((plan, sandbox)) = receive_build(&socket) else { return 1 };
+    drop(socket);
+    if hide().is_err() {
+        return 1;
+    }
+    init::serve(&plan, sandbox, signals)
+}
+
+/// Has nobody look into this process, or into what is split off from it, until
+/// that becomes another program.
+fn hide() -> io::Result<()> {
+    Ok(rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
+}
+
+/// Starts the first process of the sandbox.
+fn start(
+    plan: &Plan,
+    sandbox: &UnixStream,
+    keeper: &UnixStream,
+) -> Result<(Option<Guard>, Pid), Trouble> {
+    if !plan.backend.has_own_tree() {
+        std::fs::create_dir_all(&plan.home).during(|| format!("make {}", plan.home.display()))?;
+    }
+    let guard = plan.watch.as_ref().map(|watch| Guard::start(plan, watch)).transpose()?;
+    let init = match plan.backend {
+        Backend::Namespaces => start_in_namespaces(plan, sandbox, keeper, guard.as_ref())?,
+        Backend::Bubblewrap => crate::backend::bubblewrap::start(
+            plan,
+            sandbox,
+            guard.as_ref().map_or(&[], |g| g.fixed()),
+        )?,
+        Backend::Landlock | Backend::None => {
+            match sys::fork().during(|| "start the first process".to_owned())? {
+                Side::Parent(pid) => pid,
+                Side::Child => {
+                    sys::set_name(c"zonekeep");
+                    be_first(plan, sandbox, keeper)
+                }
+            }
+        }
+        Backend::Seatbelt => {
+            let why = io::Error::other("this is not macOS");
+            return Err(Trouble::new("use the sandbox of macOS", why));
+        }
+    };
+    Ok((guard, init))
+}
+
+/// Goes on as the first process of a sandbox that is ready to be served.
+fn be_first(plan: &Plan, sandbox: &UnixStream, keeper: &UnixStream) -> ! {
+    let serve = || {
+        hide()?;
+        let sandbox = sandbox.try_clone()?;
+        let signals = sys::watch_children()?;
+        Ok::<_, io::Error>((sandbox, signals))
+    };
+    let Ok((sandbox, signals)) = serve() else { sys::exit(1) };
+    // Only the keeper listens on its socket.
+    let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null");
+    if let Ok(null) = null {
+        let _ = sys::place_fd(null.as_fd(), keeper.as_raw_fd());
+    }
+    sys::exit(init::serve(plan, sandbox, signals))
+}
+
+fn start_in_namespaces(
+    plan: &Plan,
+    sandbox: &UnixStream,
+    keeper: &UnixStream,
+    guard: Option<&Guard>,
+) -> Result<Pid, Trouble> {
+    let owners = maps::Owners::choose(plan)?;
+    let mut sources = match owners.is_mapped_away() {
+        // Translating owners takes the host's own rights.
+        true => Some(tree::Sources::take(plan, owners.namespace())?),
+        false => None,
+    };
+    let (go, wait) = UnixStream::pair().during(|| "make a socket".to_owned())?;
+    let namespaces = libc::CLONE_NEWUSER
+        | libc::CLONE_NEWNS
+        | libc::CLONE_NEWPID
+        | libc::CLONE_NEWIPC
+        | libc::CLONE_NEWUTS
+        | libc::CLONE_NEWCGROUP
+        | if plan.network == Network::Off { libc::CLONE_NEWNET } else { 0 };
+    match sys::clone(namespaces).during(|| "make namespaces".to_owned())? {
+        Side::Parent(pid) => {
+            drop(wait);
+            let mapped = owners
+                .write(pid)
+                .and_then(|()| io::Write::write_all(&mut &go, b"!").during(|| "go on".to_owned()));
+            if let Err(trouble) = mapped {
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+                let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
+                return Err(trouble);
+            }
+            Ok(pid)
+        }
+        Side::Child => {
+            sys::set_name(c"zonekeep");
+            drop(go);
+            let mut byte = [0];
+            if io::Read::read_exact(&mut &wait, &mut byte).is_err() {
+                sys::exit(1);
+            }
+            let fixed = guard.map_or(&[][..], Guard::fixed);
+            let built = hide()
+                .during(|| "hide".to_owned())
+                .and_then(|()| owners.become_inside())
+                // After that, which forgets it.
+                .and_then(|()| sys::die_with_parent().during(|| "die with the keeper".to_owned()))
+                .and_then(|()| match sources.take() {
+                    Some(sources) => Ok(sources),
+                    None => tree::Sources::take(plan, None),
+                })
+                .and_then(|sources| tree::build(plan, sources, fixed));
+            if let Err(trouble) = built {
+                trouble.tell(sandbox);
+                sys::exit(1);
+            }
+            be_first(plan, sandbox, keeper)
+        }
+    }
+}
+
+/// What stays outside.
+struct Keeper {
+    socket: UnixStream,
+    signals: OwnedFd,
+    guard: Option<Guard>,
+    init: Pid,
+    plan: Plan,
+}
+
+impl Keeper {
+    /// Stays until the caller is gone and nothing of the sandbox is left.
+    fn stay(mut self) -> i32 {
+        let mut running = true;
+        loop {
+            let guard = self.guard.as_ref().map_or(self.signals.as_fd(), |guard| guard.events());
+            let mut polled = [
+                PollFd::new(&self.socket, PollFlags::IN),
+                PollFd::new(&self.signals, PollFlags::IN),
+                PollFd::from_borrowed_fd(guard, PollFlags::IN),
+            ];
+            match rustix::event::poll(&mut polled, None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => break,
+            }
+            let asked = !polled[0].revents().is_empty();
+            if let Some(guard) = &mut self.guard {
+                guard.look();
+            }
+            running = running && !self.init_ended();
+            if asked {
+                match wire::receive::<Errand>(&self.socket) {
+                    Ok(Some((Errand::Settle, _))) => {
+                        let caught = self.guard.as_mut().map_or(Vec::new(), Guard::settle);
+                        if wire::send(&self.socket, &Settled { caught }, &[]).is_err() {
+                            break;
+                        }
+                    }
+                    _ => break,
+                }
+            }
+        }
+        if running {
+            let _ = rustix::process::kill_process(self.init, Signal::KILL);
+            let _ = rustix::process::waitpid(Some(self.init), WaitOptions::empty());
+        }
+        if let Some(guard) = &mut self.guard {
+            guard.finish();
+        }
+        if !self.plan.backend.has_own_tree() {
+            let _ = std::fs::remove_dir_all(&self.plan.home);
+        }
+        0
+    }
+
+    /// Returns whether the first process of the sandbox has ended.
+    fn init_ended(&self) -> bool {
+        let mut buffer = [0; 1024];
+        while rustix::io::read(&self.signals, &mut buffer).is_ok_and(|n| n > 0) {}
+        matches!(
+            rustix::process::waitpid(Some(self.init), WaitOptions::NOHANG),
+            Ok(Some(_)) | Err(_)
+        )
+    }
+}

@@ -1,0 +1,89 @@
+//! The processes that a command has started, however deep.
+
+use std::collections::HashMap;
+use std::fs;
+
+use rustix::process::{Pid, Signal};
+
+/// A process as `/proc` shows it.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    parent: i32,
+    threads: u64,
+    memory: u64,
+}
+
+/// What the processes below one come to.
+#[derive(Debug, Default)]
+pub(crate) struct Below {
+    pub(crate) pids: Vec<Pid>,
+    pub(crate) threads: u64,
+    pub(crate) memory: u64,
+}
+
+/// Looks at all processes that come from `ancestor`.
+pub(crate) fn below(ancestor: Pid) -> Below {
+    let mut seen = HashMap::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        if let Some(process) = look(pid) {
+            seen.insert(pid, process);
+        }
+    }
+    let ancestor = ancestor.as_raw_nonzero().get();
+    let comes_from = |mut pid: i32| {
+        // Bounded: a process may change parents while this looks.
+        for _ in 0..seen.len() {
+            match seen.get(&pid) {
+                Some(process) if process.parent == ancestor => return true,
+                Some(process) => pid = process.parent,
+                None => return false,
+            }
+        }
+        false
+    };
+    let mut below = Below::default();
+    for (&pid, process) in seen.iter().filter(|(pid, _)| comes_from(**pid)) {
+        below.pids.extend(Pid::from_raw(pid));
+        below.threads += process.threads;
+        below.memory += process.memory;
+    }
+    below
+}
+
+fn look(pid: i32) -> Option<Seen> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name is in parentheses and may hold anything.
+    let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
+    let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+    let statm = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let mut pages = statm.split_whitespace().map(|field| field.parse::<u64>().unwrap_or(0));
+    let resident = pages.nth(1).unwrap_or(0);
+    let shared = pages.next().unwrap_or(0);
+    let page = rustix::param::page_size() as u64;
+    Some(Seen {
+        parent: number(1)? as i32,
+        threads: number(17)?,
+        memory: resident.saturating_sub(shared) * page,
+    })
+}
+
+/// Ends all processes that come from `ancestor`, as well as that can be done by
+/// looking: all are stopped before any is killed, so that none can start more.
+pub(crate) fn kill_below(ancestor: Pid) {
+    let mut known = 0;
+    for _ in 0..100 {
+        let now = below(ancestor).pids;
+        for pid in &now {
+            let _ = rustix::process::kill_process(*pid, Signal::STOP);
+        }
+        if now.len() == known {
+            break;
+        }
+        known = now.len();
+    }
+    for pid in below(ancestor).pids {
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+    }
+}

@@ -1,0 +1,463 @@
+//! Builds the tree that commands see, in namespaces of its own.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
+};
+
+use super::{Trouble, Try};
+use crate::plan::{Access, Bind, Entry, Identity, Network, Plan, Role};
+use crate::sys::{self, Attributes};
+
+/// The name of the machine inside.
+const HOSTNAME: &[u8] = b"zonekeep";
+/// Devices of the host that do nothing but what their name says.
+const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+/// Parts of `/proc` that steer the machine: readable, never writable.
+const PROC_READ_ONLY: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
+/// Parts of `/proc` that tell about the machine or the kernel's memory.
+const PROC_HIDDEN: [&str; 15] = [
+    "acpi",
+    "asound",
+    "config.gz",
+    "driver",
+    "interrupts",
+    "kallsyms",
+    "kcore",
+    "key-users",
+    "keys",
+    "kmsg",
+    "latency_stats",
+    "sched_debug",
+    "scsi",
+    "timer_list",
+    "timer_stats",
+];
+
+/// Something of the host, ready to be placed: a mount that is nowhere yet.
+#[derive(Debug)]
+pub(crate) struct Source {
+    mount: OwnedFd,
+    is_dir: bool,
+}
+
+/// All that comes from the host.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    /// For each bind of the plan; `None` for what is missing and may be.
+    binds: Vec<Option<Source>>,
+    devices: Vec<(&'static str, Source)>,
+}
+
+impl Sources {
+    /// Takes hold of all that the plan names. With `owners`, files of zones and
+    /// tools belong to whom that user namespace says.
+    pub(crate) fn take(plan: &Plan, owners: Option<BorrowedFd<'_>>) -> Result<Self, Trouble> {
+        let binds = plan.binds().map(|bind| {
+            let owners = owners.filter(|_| bind.role != Role::System);
+            take(bind, owners)
+        });
+        let binds = binds.collect::<Result<_, _>>()?;
+        let mut devices = Vec::new();
+        for name in DEVICES {
+            let path = Path::new("/dev").join(name);
+            let mount = clone_tree(&path).during(|| format!("take {}", path.display()))?;
+            devices.push((name, Source { mount, is_dir: false }));
+        }
+        Ok(Sources { binds, devices })
+    }
+}
+
+fn take(bind: &Bind, owners: Option<BorrowedFd<'_>>) -> Result<Option<Source>, Trouble> {
+    let what = || format!("take {}", bind.host.display());
+    let mount = match clone_tree(&bind.host) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && bind.role != Role::Zone => {
+            return Ok(None);
+        }
+        result => result.during(what)?,
+    };
+    let stat = rustix::fs::fstat(&mount).during(what)?;
+    let found = Identity { device: stat.st_dev, inode: stat.st_ino };
+    if bind.identity.is_some_and(|wanted| wanted != found) {
+        let why = "another directory is there than the one that was opened";
+        return Err(Trouble::new(what(), io::Error::other(why)));
+    }
+    let attributes = Attributes {
+        read_only: bind.access == Access::Ro,
+        no_suid: true,
+        no_dev: true,
+        private: true,
+        owners,
+        ..Attributes::default()
+    };
+    sys::set_mount(mount.as_fd(), attributes, true)
+        .during(|| format!("set the rights of {}", bind.host.display()))?;
+    let is_dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    Ok(Some(Source { mount, is_dir }))
+}
+
+fn clone_tree(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE;
+    Ok(rustix::mount::open_tree(CWD, path, flags)?)
+}
+
+/// A guarded path of a writable zone that exists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fixed {
+    /// The zone's place in the tree.
+    pub(crate) zone: PathBuf,
+    /// The path below it.
+    pub(crate) below: PathBuf,
+}
+
+/// Builds the tree and makes it the root of this process, which must be the
+/// first one of new namespaces, and hold every right in them.
+pub(crate) fn build(plan: &Plan, sources: Sources, fixed: &[Fixed]) -> Result<(), Trouble> {
+    rustix::mount::mount_change(
+        "/",
+        rustix::mount::MountPropagationFlags::REC | rustix::mount::MountPropagationFlags::PRIVATE,
+    )
+    .during(|| "keep mounts apart from the host's".to_owned())?;
+    let root = Root::new()?;
+    let Sources { binds, devices } = sources;
+    let scratch = Scratch::new(&root, plan)?;
+    root.proc_dir(plan)?;
+    root.devices(devices, &scratch)?;
+    for (name, mode) in [("tmp", 0o1777), ("run", 0o755)] {
+        scratch.place(&root, name, Path::new("/").join(name).as_path(), mode)?;
+    }
+    let home_is_granted = plan.zones().any(|zone| plan.home.starts_with(&zone.at));
+    if !home_is_granted {
+        scratch.place(&root, "home", &plan.home, 0o700)?;
+    }
+    let mut binds = binds.into_iter();
+    for (number, entry) in plan.entries.iter().enumerate() {
+        match entry {
+            Entry::Bind(bind) => {
+                if let Some(source) = binds.next().flatten() {
+                    root.place(source, &bind.at)?;
+                }
+            }
+            Entry::Link { at, to } => root.link(at, to)?,
+            Entry::Private { at } => {
+                scratch.place(&root, &format!("private-{number}"), at, 0o700)?
+            }
+            Entry::File { at, content } => root.file(at, content.as_bytes())?,
+        }
+    }
+    for path in fixed {
+        root.fix(path)?;
+    }
+    scratch.hide(&root)?;
+    let attributes = Attributes { read_only: true, ..Attributes::default() };
+    sys::set_mount(root.mount.as_fd(), attributes, false)
+        .during(|| "make the root read-only".to_owned())?;
+    enter(&root)?;
+    rustix::system::sethostname(HOSTNAME).during(|| "name the machine".to_owned())?;
+    if plan.network == Network::Off {
+        sys::loopback_up().during(|| "switch loopback on".to_owned())?;
+    }
+    // Without keyrings in the kernel there is none to leave.
+    match sys::new_keyring() {
+        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => Ok(()),
+        result => result.during(|| "leave the caller's keyring".to_owned()),
+    }
+}
+
+/// The new root, mounted over a directory that is not needed any more.
+struct Root {
+    mount: OwnedFd,
+}
+
+impl Root {
+    fn new() -> Result<Self, Trouble> {
+        let what = || "make an empty root".to_owned();
+        let mount = memory(&[("size", "16m"), ("mode", "0755")]).during(what)?;
+        let places = ["/tmp", "/run", "/mnt", "/var", "/usr"];
+        let place = places.into_iter().find(|place| Path::new(place).is_dir()).unwrap_or("/");
+        attach(mount.as_fd(), CWD, Path::new(place)).during(what)?;
+        Ok(Root { mount })
+    }
+
+    /// Opens what is at a path, without following links out of the tree.
+    fn open(&self, at: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+        let below = below_root(at);
+        let flags = flags | OFlags::CLOEXEC;
+        let resolve = rustix::fs::ResolveFlags::IN_ROOT | rustix::fs::ResolveFlags::NO_MAGICLINKS;
+        Ok(rustix::fs::openat2(&self.mount, below, flags, Mode::empty(), resolve)?)
+    }
+
+    /// Makes the directories on the way to a path; returns the last one.
+    fn parent(&self, at: &Path) -> io::Result<OwnedFd> {
+        let parent = at.parent().unwrap_or(Path::new("/"));
+        self.directory(parent, 0o755)
+    }
+
+    fn directory(&self, at: &Path, mode: u32) -> io::Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        match self.open(at, flags) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            result => return result,
+        }
+        let parent = self.parent(at)?;
+        let name = at.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755))?;
+        if mode != 0o755 {
+            rustix::fs::chmodat(&parent, name, Mode::from_raw_mode(mode), AtFlags::empty())?;
+        }
+        self.open(at, flags)
+    }
+
+    /// Makes an empty file to mount over, unless something is there.
+    fn empty_file(&self, at: &Path) -> io::Result<()> {
+        let parent = self.parent(at)?;
+        let name = at.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        match rustix::fs::openat(&parent, name, flags, Mode::from_raw_mode(0o644)) {
+            Ok(_) | Err(rustix::io::Errno::EXIST) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn place(&self, source: Source, at: &Path) -> Result<(), Trouble> {
+        let what = || format!("place {}", at.display());
+        match source.is_dir {
+            true => drop(self.directory(at, 0o755).during(what)?),
+            false => self.empty_file(at).during(what)?,
+        }
+        self.cover(source.mount.as_fd(), at).during(what)
+    }
+
+    /// Mounts something over a path that exists.
+    fn cover(&self, mount: BorrowedFd<'_>, at: &Path) -> io::Result<()> {
+        let target = self.open(at, OFlags::PATH)?;
+        attach(mount, target.as_fd(), Path::new(""))
+    }
+
+    fn link(&self, at: &Path, to: &Path) -> Result<(), Trouble> {
+        let what = || format!("place the link {}", at.display());
+        let parent = self.parent(at).during(what)?;
+        let name = at.file_name().ok_or(io::ErrorKind::InvalidInput).during(what)?;
+        match rustix::fs::symlinkat(to, &parent, name) {
+            Err(rustix::io::Errno::EXIST | rustix::io::Errno::ROFS) => Ok(()),
+            result => result.during(what),
+        }
+    }
+
+    fn file(&self, at: &Path, content: &[u8]) -> Result<(), Trouble> {
+        let what = || format!("write {}", at.display());
+        let parent = self.parent(at).during(what)?;
+        let name = at.file_name().ok_or(io::ErrorKind::InvalidInput).during(what)?;
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        let file =
+            rustix::fs::openat(&parent, name, flags, Mode::from_raw_mode(0o644)).during(what)?;
+        io::Write::write_all(&mut std::fs::File::from(file), content).during(what)
+    }
+
+    /// Makes what is at a guarded path read-only, and its name immovable.
+    fn fix(&self, path: &Fixed) -> Result<(), Trouble> {
+        let what = || format!("guard {}", path.zone.join(&path.below).display());
+        let zone = self.open(&path.zone, OFlags::PATH | OFlags::DIRECTORY).during(what)?;
+        let resolve = rustix::fs::ResolveFlags::BENEATH | rustix::fs::ResolveFlags::NO_SYMLINKS;
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let target = match rustix::fs::openat2(&zone, &path.below, flags, Mode::empty(), resolve) {
+            // It went away since it was found, or became a link, which the
+            // keeper sees.
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::LOOP) => return Ok(()),
+            result => result.during(what)?,
+        };
+        let mount = clone_of(target.as_fd()).during(what)?;
+        let attributes = Attributes { read_only: true, ..Attributes::default() };
+        sys::set_mount(mount.as_fd(), attributes, true).during(what)?;
+        attach(mount.as_fd(), target.as_fd(), Path::new("")).during(what)
+    }
+
+    fn proc_dir(&self, plan: &Plan) -> Result<(), Trouble> {
+        let what = || "mount /proc".to_owned();
+        let at = Path::new("/proc");
+        self.directory(at, 0o755).during(what)?;
+        let proc = new_mount("proc", &[], MountAttrFlags::MOUNT_ATTR_NOEXEC).during(what)?;
+        self.cover(proc.as_fd(), at).during(what)?;
+        // No more user namespaces below this one; and as many processes as the
+        // limit says, where the kernel counts them for each namespace.
+        let what = || "close user namespaces".to_owned();
+        set(&proc, "sys/user/max_user_namespaces", "0").during(what)?;
+        if let Some(processes) = plan.limits.processes {
+            // KERNEL(6.14): before that it is one number for the machine, and
+            // not ours to write.
+            let _ = set(&proc, "sys/kernel/pid_max", &(processes + 400).to_string());
+        }
+        for name in PROC_READ_ONLY {
+            let path = at.join(name);
+            let Ok(target) = self.open(&path, OFlags::PATH) else { continue };
+            let what = || format!("protect {}", path.display());
+            let mount = clone_of(target.as_fd()).during(what)?;
+            let attributes = Attributes { read_only: true, ..Attributes::default() };
+            sys::set_mount(mount.as_fd(), attributes, true).during(what)?;
+            attach(mount.as_fd(), target.as_fd(), Path::new("")).during(what)?;
+        }
+        Ok(())
+    }
+
+    fn devices(
+        &self,
+        devices: Vec<(&'static str, Source)>,
+        scratch: &Scratch,
+    ) -> Result<(), Trouble> {
+        let dev = Path::new("/dev");
+        self.directory(dev, 0o755).during(|| "make /dev".to_owned())?;
+        let null = devices.iter().find(|(name, _)| *name == "null");
+        if let Some((_, null)) = null {
+            self.hide_proc(null)?;
+        }
+        for (name, source) in devices {
+            let attributes = Attributes { no_suid: true, no_exec: true, ..Attributes::default() };
+            sys::set_mount(source.mount.as_fd(), attributes, false)
+                .during(|| format!("set the rights of /dev/{name}"))?;
+            self.place(source, &dev.join(name))?;
+        }
+        for (name, to) in [
+            ("fd", "/proc/self/fd"),
+            ("stdin", "/proc/self/fd/0"),
+            ("stdout", "/proc/self/fd/1"),
+            ("stderr", "/proc/self/fd/2"),
+            ("ptmx", "pts/ptmx"),
+        ] {
+            self.link(&dev.join(name), Path::new(to))?;
+        }
+        let what = || "mount /dev/pts".to_owned();
+        let pts = dev.join("pts");
+        self.directory(&pts, 0o755).during(what)?;
+        let options = [("ptmxmode", "0666"), ("mode", "0620")];
+        let mount =
+            new_mount("devpts", &options, MountAttrFlags::MOUNT_ATTR_NOEXEC).during(what)?;
+        self.cover(mount.as_fd(), &pts).during(what)?;
+        scratch.place(self, "shm", &dev.join("shm"), 0o1777)
+    }
+
+    /// Puts nothing over the parts of `/proc` that tell too much.
+    fn hide_proc(&self, null: &Source) -> Result<(), Trouble> {
+        let empty = memory(&[("size", "4k"), ("mode", "0555")])
+            .during(|| "make an empty directory".to_owned())?;
+        let attributes = Attributes { read_only: true, ..Attributes::default() };
+        for name in PROC_HIDDEN {
+            let path = Path::new("/proc").join(name);
+            let what = || format!("hide {}", path.display());
+            let Ok(target) = self.open(&path, OFlags::PATH) else { continue };
+            let stat = rustix::fs::fstat(&target).during(what)?;
+            let mount = match FileType::from_raw_mode(stat.st_mode) {
+                FileType::Directory => memory(&[("size", "4k"), ("mode", "0555")]).during(what)?,
+                _ => clone_of(null.mount.as_fd())
+                    .or_else(|_| clone_tree(Path::new("/dev/null")))
+                    .during(what)?,
+            };
+            sys::set_mount(mount.as_fd(), attributes, false).during(what)?;
+            attach(mount.as_fd(), target.as_fd(), Path::new("")).during(what)?;
+        }
+        drop(empty);
+        Ok(())
+    }
+}
+
+/// One piece of memory for everything that is private and can be written.
+struct Scratch;
+
+impl Scratch {
+    const AT: &'static str = "/.scratch";
+
+    fn new(root: &Root, plan: &Plan) -> Result<Self, Trouble> {
+        let what = || "make private memory".to_owned();
+        let size = plan.limits.tmp.map_or("50%".to_owned(), |bytes| bytes.to_string());
+        let mount =
+            memory(&[("size", &size), ("mode", "0755"), ("nr_inodes", "1000000")]).during(what)?;
+        root.directory(Path::new(Self::AT), 0o755).during(what)?;
+        root.cover(mount.as_fd(), Path::new(Self::AT)).during(what)?;
+        Ok(Scratch)
+    }
+
+    /// Places a new empty directory.
+    fn place(&self, root: &Root, name: &str, at: &Path, mode: u32) -> Result<(), Trouble> {
+        let what = || format!("place {}", at.display());
+        let own = root.directory(&Path::new(Self::AT).join(name), mode).during(what)?;
+        root.directory(at, 0o755).during(what)?;
+        let mount = clone_of(own.as_fd()).during(what)?;
+        root.cover(mount.as_fd(), at).during(what)
+    }
+
+    /// Takes the whole out of the tree; the parts stay where they were placed.
+    fn hide(self, root: &Root) -> Result<(), Trouble> {
+        let what = || "tidy up private memory".to_owned();
+        let at = root.open(Path::new(Self::AT), OFlags::PATH | OFlags::DIRECTORY).during(what)?;
+        let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&at));
+        rustix::mount::unmount(path, UnmountFlags::DETACH).during(what)?;
+        drop(at);
+        rustix::fs::unlinkat(&root.mount, ".scratch", AtFlags::REMOVEDIR).during(what)
+    }
+}
+
+/// Makes the new root the root, and lets go of the old one.
+fn enter(root: &Root) -> Result<(), Trouble> {
+    let what = || "enter the tree".to_owned();
+    rustix::process::fchdir(&root.mount).during(what)?;
+    rustix::process::pivot_root(".", ".").during(what)?;
+    rustix::mount::unmount(".", UnmountFlags::DETACH).during(what)?;
+    rustix::process::chdir("/").during(what)
+}
+
+fn below_root(at: &Path) -> &Path {
+    match at.strip_prefix("/") {
+        Ok(below) if !below.as_os_str().is_empty() => below,
+        _ => Path::new("."),
+    }
+}
+
+/// Mounts a file system of the kernel's own, nowhere yet.
+fn new_mount(kind: &str, options: &[(&str, &str)], more: MountAttrFlags) -> io::Result<OwnedFd> {
+    let context = rustix::mount::fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
+    for (key, value) in options {
+        rustix::mount::fsconfig_set_string(context.as_fd(), *key, *value)?;
+    }
+    rustix::mount::fsconfig_create(context.as_fd())?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | more;
+    // Devices of a terminal are devices.
+    let attributes = match kind {
+        "devpts" => attributes - MountAttrFlags::MOUNT_ATTR_NODEV,
+        _ => attributes,
+    };
+    Ok(rustix::mount::fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
+}
+
+fn memory(options: &[(&str, &str)]) -> io::Result<OwnedFd> {
+    new_mount("tmpfs", options, MountAttrFlags::empty())
+}
+
+fn clone_of(target: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    Ok(rustix::mount::open_tree(target, "", flags)?)
+}
+
+fn attach(mount: BorrowedFd<'_>, to: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
+    let mut flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    if path.as_os_str().is_empty() {
+        flags |= MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    }
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    Ok(rustix::mount::move_mount(mount, c"", to, path.as_c_str(), flags)?)
+}
+
+fn set(proc: &OwnedFd, path: &str, value: &str) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(proc, path, flags, Mode::empty())?;
+    io::Write::write_all(&mut std::fs::File::from(file), value.as_bytes())
+}

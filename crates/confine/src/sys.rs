@@ -1,0 +1,471 @@
+//! The system calls that no safe library offers: all unsafe code is here.
+//!
+//! Everything but [`exit`] is for the launcher, which has a single thread; that
+//! is what makes [`fork`] and [`clone`] safe to go on from.
+
+#![allow(unsafe_code)]
+
+use std::ffi::CString;
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use rustix::process::Pid;
+
+use crate::seccomp::Instruction;
+
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+fn check_long(result: libc::c_long) -> io::Result<libc::c_long> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// On which side of a fork the program goes on.
+#[derive(Debug)]
+pub(crate) enum Side {
+    /// In the new process.
+    Child,
+    /// In the old one, with the number of the new one.
+    Parent(Pid),
+}
+
+fn side(pid: i64) -> io::Result<Side> {
+    match i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        None if pid == 0 => Ok(Side::Child),
+        Some(pid) => Ok(Side::Parent(pid)),
+        None => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Splits the process in two.
+pub(crate) fn fork() -> io::Result<Side> {
+    // SAFETY: the launcher has one thread, so no lock is held by another one.
+    side(i64::from(unsafe { libc::fork() }))
+}
+
+/// Splits the process in two, the new one in new namespaces.
+pub(crate) fn clone(namespaces: libc::c_int) -> io::Result<Side> {
+    let flags = namespaces | libc::SIGCHLD;
+    // SAFETY: without a stack and without CLONE_VM this is a fork; the launcher
+    // has one thread.
+    side(unsafe { libc::syscall(libc::SYS_clone, flags as libc::c_long, 0, 0, 0, 0) })
+}
+
+/// Ends the process at once.
+pub(crate) fn exit(code: i32) -> ! {
+    // SAFETY: ends the process; runs nothing of this program.
+    unsafe { libc::_exit(code) }
+}
+
+/// Takes over a descriptor that the process was started with.
+pub(crate) fn inherited(fd: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: asks only whether it is open.
+    check(unsafe { libc::fcntl(fd, libc::F_GETFD) })?;
+    // SAFETY: it is open, and the caller is the first to take it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Closes every descriptor from `first` on.
+pub(crate) fn close_from(first: u32) -> io::Result<()> {
+    // SAFETY: the descriptors above are owned by nothing that is used later.
+    check_long(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) }).map(drop)
+}
+
+/// Has every descriptor from `first` on closed when another program starts.
+pub(crate) fn close_from_on_exec(first: u32) -> io::Result<()> {
+    let flag = libc::CLOSE_RANGE_CLOEXEC;
+    // SAFETY: changes a flag of descriptors.
+    check_long(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, flag) }).map(drop)
+}
+
+/// Makes `to` another name of an open descriptor, open in the next program too.
+pub(crate) fn place_fd(fd: BorrowedFd<'_>, to: RawFd) -> io::Result<()> {
+    if fd.as_raw_fd() == to {
+        // SAFETY: clears the flag that closes it in the next program.
+        return check(unsafe { libc::fcntl(to, libc::F_SETFD, 0) }).map(drop);
+    }
+    // SAFETY: both are plain numbers to the system; `to` is one of 0, 1, 2.
+    check(unsafe { libc::dup2(fd.as_raw_fd(), to) }).map(drop)
+}
+
+/// Mount attributes, as `mount_setattr` takes them.
+#[repr(C)]
+struct MountAttr {
+    set: u64,
+    clear: u64,
+    propagation: u64,
+    userns_fd: u64,
+}
+
+/// What can be set on a mount.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Attributes<'f> {
+    pub(crate) read_only: bool,
+    pub(crate) no_suid: bool,
+    pub(crate) no_dev: bool,
+    pub(crate) no_exec: bool,
+    pub(crate) private: bool,
+    /// A user namespace whose map translates the owners of files.
+    pub(crate) owners: Option<BorrowedFd<'f>>,
+}
+
+/// Sets attributes on a mount, and on those below it.
+pub(crate) fn set_mount(
+    mount: BorrowedFd<'_>,
+    attributes: Attributes<'_>,
+    recursive: bool,
+) -> io::Result<()> {
+    const IDMAP: u64 = 0x10_0000;
+    let mut attr = MountAttr { set: 0, clear: 0, propagation: 0, userns_fd: 0 };
+    let bits = [
+        (attributes.read_only, 0x1),
+        (attributes.no_suid, 0x2),
+        (attributes.no_dev, 0x4),
+        (attributes.no_exec, 0x8),
+    ];
+    attr.set = bits.iter().filter(|(on, _)| *on).map(|(_, bit)| bit).sum();
+    if attributes.private {
+        attr.propagation = libc::MS_PRIVATE;
+    }
+    if let Some(userns) = attributes.owners {
+        attr.set |= IDMAP;
+        attr.userns_fd = userns.as_raw_fd() as u64;
+    }
+    let flags = libc::AT_EMPTY_PATH | if recursive { libc::AT_RECURSIVE } else { 0 };
+    // SAFETY: the path is an empty C string, the structure has the stated size.
+    check_long(unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_raw_fd(),
+            c"".as_ptr(),
+            flags,
+            &raw const attr,
+            size_of::<MountAttr>(),
+        )
+    })
+    .map(drop)
+}
+
+/// Forbids to gain rights by running programs.
+pub(crate) fn forbid_new_rights() -> io::Result<()> {
+    // SAFETY: plain numbers.
+    check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }).map(drop)
+}
+
+/// Gives up every capability, and the means to get one back.
+pub(crate) fn drop_capabilities() -> io::Result<()> {
+    for capability in 0..64 {
+        // SAFETY: plain numbers.
+        let dropped = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
+        if dropped < 0 {
+            match io::Error::last_os_error().raw_os_error() {
+                // Past the last one that the kernel knows.
+                Some(libc::EINVAL) => break,
+                // Without the right to change the set there is nothing in it to use.
+                Some(libc::EPERM) => break,
+                _ => return Err(io::Error::last_os_error()),
+            }
+        }
+    }
+    // SAFETY: plain numbers.
+    check(unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) })?;
+    #[repr(C)]
+    struct Header {
+        version: u32,
+        pid: i32,
+    }
+    let header = Header { version: 0x2008_0522, pid: 0 };
+    let none = [0u32; 6];
+    // SAFETY: version 3 takes a header and two sets of three words.
+    check_long(unsafe { libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) })
+        .map(drop)
+}
+
+/// Loads a filter for system calls, for this process and what comes of it.
+pub(crate) fn load_filter(program: &[Instruction]) -> io::Result<()> {
+    #[repr(C)]
+    struct Program {
+        length: u16,
+        instructions: *const Instruction,
+    }
+    let length = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let program = Program { length, instructions: program.as_ptr() };
+    // SAFETY: the instructions are laid out as the kernel takes them and live
+    // through the call.
+    check_long(unsafe {
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program)
+    })
+    .map(drop)
+}
+
+/// Leaves the caller's session keyring for an empty one.
+pub(crate) fn new_keyring() -> io::Result<()> {
+    const JOIN_SESSION_KEYRING: libc::c_long = 1;
+    // SAFETY: a null name makes an anonymous keyring.
+    check_long(unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, 0, 0, 0, 0) })
+        .map(drop)
+}
+
+/// Becomes another user and group.
+pub(crate) fn become_user(uid: u32, gid: u32) -> io::Result<()> {
+    // SAFETY: plain numbers.
+    check(unsafe { libc::setresgid(gid, gid, gid) })?;
+    // SAFETY: plain numbers.
+    check(unsafe { libc::setresuid(uid, uid, uid) }).map(drop)
+}
+
+/// Leaves all supplementary groups.
+pub(crate) fn leave_groups() -> io::Result<()> {
+    // SAFETY: a list of no groups.
+    check(unsafe { libc::setgroups(0, std::ptr::null()) }).map(drop)
+}
+
+/// Switches the loopback interface of this network namespace on.
+pub(crate) fn loopback_up() -> io::Result<()> {
+    // SAFETY: makes a socket.
+    let socket =
+        check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
+    // SAFETY: it is new and nobody else has it.
+    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    // SAFETY: all zeroes are a valid request.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    request.ifr_name[0] = b'l' as libc::c_char;
+    request.ifr_name[1] = b'o' as libc::c_char;
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    // SAFETY: the request is complete and lives through the call.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) })
+        .map(drop)
+}
+
+/// Puts this process under a Landlock ruleset.
+pub(crate) fn restrict(rules: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: plain numbers.
+    check_long(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0) })
+        .map(drop)
+}
+
+/// All that a new process does before it becomes a program, prepared so that
+/// nothing has to be made or looked up on the way.
+#[derive(Debug)]
+pub(crate) struct Program<'f> {
+    /// Becomes standard input, output and error.
+    pub(crate) stdio: [BorrowedFd<'f>; 3],
+    /// Which of them is to be the controlling terminal.
+    pub(crate) terminal: Option<usize>,
+    pub(crate) limits: Vec<(libc::__rlimit_resource_t, u64, u64)>,
+    /// A Landlock ruleset.
+    pub(crate) rules: Option<BorrowedFd<'f>>,
+    pub(crate) cwd: CString,
+    /// Tried in this order.
+    pub(crate) paths: Vec<CString>,
+    pub(crate) argv: Vec<CString>,
+    pub(crate) env: Vec<CString>,
+}
+
+/// The steps of a [`Program`], to follow "cannot".
+pub(crate) const STEPS: [&str; 5] = [
+    "prepare the command",
+    "limit the command",
+    "restrict the command",
+    "enter the directory",
+    "run",
+];
+
+/// What the new process works on; it lies in the memory of the old one, which
+/// waits.
+struct Shared<'p, 'f> {
+    program: &'p Program<'f>,
+    paths: Vec<*const libc::c_char>,
+    argv: Vec<*const libc::c_char>,
+    /// `sh`, a place for the path, and the arguments.
+    script: Vec<*const libc::c_char>,
+    env: Vec<*const libc::c_char>,
+    failed: Option<(usize, i32)>,
+}
+
+/// Starts a program in a new process; an error names the step.
+///
+/// The new process uses the memory of this one until it is a program of its
+/// own, which costs nothing however large this one is; until then this one
+/// stands still.
+pub(crate) fn start(program: &Program<'_>) -> Result<Pid, (usize, i32)> {
+    const STACK: usize = 64 * 1024;
+    let list = |strings: &[CString]| {
+        let pointers = strings.iter().map(|string| string.as_ptr());
+        pointers.chain([std::ptr::null()]).collect::<Vec<_>>()
+    };
+    let argv = list(&program.argv);
+    let mut script = vec![c"sh".as_ptr(), std::ptr::null()];
+    script.extend(argv.iter().skip(1));
+    let mut shared = Shared {
+        program,
+        paths: list(&program.paths),
+        argv,
+        script,
+        env: list(&program.env),
+        failed: None,
+    };
+    let mut stack: Vec<u128> = vec![0; STACK / size_of::<u128>()];
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: the stack is the child's own and large enough for what it calls;
+    // everything it reads outlives it, because this process goes on only once
+    // the child has become a program or has ended.
+    let pid = unsafe {
+        let top = stack.as_mut_ptr().add(stack.len()).cast();
+        libc::clone(become_program, top, flags, (&raw mut shared).cast())
+    };
+    let last = io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
+    match (side(i64::from(pid)), shared.failed) {
+        (Ok(Side::Parent(pid)), None) => Ok(pid),
+        (Ok(Side::Parent(pid)), Some(failed)) => {
+            let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
+            Err(failed)
+        }
+        _ => Err((0, last)),
+    }
+}
+
+/// What the new process of [`start`] does: system calls, and nothing else.
+extern "C" fn become_program(shared: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: `start` passes a `Shared` that nobody else uses meanwhile.
+    let shared = unsafe { &mut *shared.cast::<Shared<'_, '_>>() };
+    let failed = match prepare(shared.program) {
+        Ok(()) => (4, run(shared)),
+        Err(failed) => failed,
+    };
+    shared.failed = Some(failed);
+    127
+}
+
+/// Does in this process, which goes on as it is, what comes before a program.
+pub(crate) fn prepare_here(program: &Program<'_>) -> Result<(), (usize, i32)> {
+    prepare(program)
+}
+
+fn prepare(program: &Program<'_>) -> Result<(), (usize, i32)> {
+    let failed = |step| (step, io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO));
+    let done = |step, result: libc::c_long| if result < 0 { Err(failed(step)) } else { Ok(()) };
+    // SAFETY: system calls with plain numbers, and pointers to what lives
+    // longer than this process.
+    unsafe {
+        done(0, libc::setsid().into())?;
+        if let Some(terminal) = program.terminal {
+            let fd = program.stdio[terminal].as_raw_fd();
+            done(0, libc::ioctl(fd, libc::TIOCSCTTY, 0).into())?;
+        }
+        for (number, fd) in program.stdio.iter().enumerate() {
+            place_fd(*fd, number as RawFd).map_err(|_| failed(0))?;
+        }
+        // Closed when the program starts: the rules are still needed.
+        close_from_on_exec(3).map_err(|_| failed(0))?;
+        for &(resource, soft, hard) in &program.limits {
+            let limit = libc::rlimit { rlim_cur: soft, rlim_max: hard };
+            done(1, libc::setrlimit(resource, &raw const limit).into())?;
+        }
+        if let Some(rules) = program.rules {
+            restrict(rules).map_err(|_| failed(2))?;
+        }
+        done(3, libc::chdir(program.cwd.as_ptr()).into())?;
+    }
+    usual_signals();
+    Ok(())
+}
+
+/// Becomes the first program that is there; returns why none was.
+fn run(shared: &mut Shared<'_, '_>) -> i32 {
+    let mut worst = libc::ENOENT;
+    for &path in shared.paths.iter().take_while(|path| !path.is_null()) {
+        // SAFETY: all lists end in a null pointer, and their strings live.
+        unsafe { libc::execve(path, shared.argv.as_ptr(), shared.env.as_ptr()) };
+        let mut errno = io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
+        if errno == libc::ENOEXEC {
+            // A text without a first line that says how is a script for the
+            // shell, as everywhere.
+            shared.script[1] = path;
+            let shell = c"/bin/sh".as_ptr();
+            // SAFETY: as above.
+            unsafe { libc::execve(shell, shared.script.as_ptr(), shared.env.as_ptr()) };
+            errno = io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
+        }
+        match errno {
+            libc::ENOENT | libc::ENOTDIR => {}
+            libc::EACCES => worst = errno,
+            _ => return errno,
+        }
+    }
+    worst
+}
+
+/// Kills every process that this one may signal, but itself and the first one.
+///
+/// The caller must have made sure that it can signal nothing but what it started.
+pub(crate) fn kill_every() {
+    // SAFETY: plain numbers.
+    unsafe { libc::kill(-1, libc::SIGKILL) };
+}
+
+/// Has a signal sent to this process when its parent ends.
+pub(crate) fn die_with_parent() -> io::Result<()> {
+    // SAFETY: plain numbers.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) }).map(drop)
+}
+
+/// Sets what `ps` shows.
+pub(crate) fn set_name(name: &std::ffi::CStr) {
+    // SAFETY: the name ends in a null byte.
+    unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr(), 0, 0, 0) };
+}
+
+/// Blocks every signal, and returns a descriptor that tells of ended children.
+pub(crate) fn watch_children() -> io::Result<OwnedFd> {
+    // SAFETY: the sets are filled before they are used.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        check(libc::sigprocmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut()))?;
+        let mut child = std::mem::zeroed();
+        libc::sigemptyset(&raw mut child);
+        libc::sigaddset(&raw mut child, libc::SIGCHLD);
+        let fd =
+            check(libc::signalfd(-1, &raw const child, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Lets every signal through again and have its usual effect.
+pub(crate) fn usual_signals() {
+    // SAFETY: plain numbers, and a set that is emptied before it is used.
+    unsafe {
+        for signal in 1..=64 {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        let mut none = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+    }
+}
+
+/// Returns which Landlock the kernel has; 0 is none.
+pub(crate) fn landlock_version() -> u32 {
+    const VERSION: libc::c_long = 1;
+    // SAFETY: with this flag the call only returns a number.
+    let version = unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0, VERSION)
+    };
+    u32::try_from(version).unwrap_or(0)
+}
+
+/// What ended children have used: seconds of processor time and the most
+/// memory that one of them had, in bytes.
+pub(crate) fn used_by_children() -> (f64, u64) {
+    // SAFETY: the structure is filled by the call.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
+        usage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    (seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss as u64 * 1024)
+}

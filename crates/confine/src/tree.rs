@@ -1,0 +1,346 @@
+//! A confined tree from the outside: start it, start commands in it.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::launcher;
+use crate::plan::{Plan, Start};
+use crate::wire::{self, Ask, Build, Built, Caught, Errand, Layers, Order, Settled, Told};
+
+/// Whether this program can be its own launcher.
+static READY: AtomicBool = AtomicBool::new(false);
+
+/// Notes that this program becomes the launcher when it is asked.
+pub(crate) fn this_program_can_launch() {
+    READY.store(true, Ordering::Relaxed);
+}
+
+/// The program that builds trees: one that calls
+/// [`become_if_asked`](launcher::become_if_asked) first of all, such as
+/// `zonekeep` itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launcher {
+    program: PathBuf,
+}
+
+impl Launcher {
+    /// Uses the program at a path.
+    pub fn at(program: impl Into<PathBuf>) -> Self {
+        Launcher { program: program.into() }
+    }
+
+    /// Uses this program, which has called
+    /// [`become_if_asked`](launcher::become_if_asked).
+    pub fn this_program() -> Self {
+        Launcher::at("/proc/self/exe")
+    }
+
+    /// Finds a launcher: the one that `ZONEKEEP_LAUNCHER` names, this program if
+    /// it can be one, else `zonekeep` in `PATH`.
+    pub fn find() -> Option<Self> {
+        if let Some(named) = std::env::var_os("ZONEKEEP_LAUNCHER").filter(|name| !name.is_empty()) {
+            return Some(Launcher::at(named));
+        }
+        if READY.load(Ordering::Relaxed) {
+            return Some(Self::this_program());
+        }
+        let path = std::env::var_os("PATH")?;
+        let found = std::env::split_paths(&path)
+            .filter(|dir| dir.is_absolute())
+            .map(|dir| dir.join("zonekeep"))
+            .find(|program| program.is_file())?;
+        Some(Launcher::at(found))
+    }
+
+    /// Returns the program's path.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+}
+
+/// Why there is no sandbox, or no command in it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failed {
+    /// The launcher does not run.
+    #[error("the launcher {} cannot be started: {source}", program.display())]
+    Launcher {
+        /// The program.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A step of building the tree failed.
+    #[error("cannot {step}: {why}")]
+    Step {
+        /// The step, to follow "cannot".
+        step: String,
+        /// The system's number for it, where there is one.
+        errno: Option<i32>,
+        /// What the system said.
+        why: String,
+    },
+    /// The sandbox ended.
+    #[error("the sandbox ended unexpectedly")]
+    Gone,
+    /// It could not be spoken to.
+    #[error("the sandbox cannot be reached: {source}")]
+    Socket {
+        /// What the system said.
+        #[from]
+        source: io::Error,
+    },
+}
+
+#[derive(Debug)]
+struct Ready {
+    layers: Layers,
+    root: Option<OwnedFd>,
+}
+
+/// What failed, as it is told more than once.
+#[derive(Debug)]
+struct Unready {
+    step: String,
+    errno: Option<i32>,
+    why: String,
+}
+
+/// A running sandbox. Everything in it ends when this is dropped, or when this
+/// process ends, however it does.
+#[derive(Debug)]
+pub struct Tree {
+    plan: Plan,
+    keeper: Mutex<UnixStream>,
+    init: Mutex<UnixStream>,
+    ready: OnceLock<Result<Ready, Unready>>,
+    child: Mutex<Option<Child>>,
+}
+
+impl Tree {
+    /// Starts a sandbox. Returns before it stands: the first use waits for that.
+    pub fn start(plan: Plan, launcher: &Launcher) -> Result<Self, Failed> {
+        let (keeper, keeper_end) = UnixStream::pair()?;
+        let (init, init_end) = UnixStream::pair()?;
+        let child = Command::new(&launcher.program)
+            .arg0(launcher::NAME)
+            .env_clear()
+            .stdin(OwnedFd::from(keeper_end))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|source| Failed::Launcher { program: launcher.program.clone(), source })?;
+        let tree = Tree {
+            plan,
+            keeper: Mutex::new(keeper),
+            init: Mutex::new(init),
+            ready: OnceLock::new(),
+            child: Mutex::new(Some(child)),
+        };
+        let build = Build { plan: tree.plan.clone() };
+        wire::send(&lock(&tree.keeper), &build, &[init_end.as_fd()])?;
+        Ok(tree)
+    }
+
+    /// Returns the plan that the sandbox was made by.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn ready(&self) -> Result<&Ready, Failed> {
+        let init = lock(&self.init);
+        let ready = self.ready.get_or_init(|| match wire::receive::<Built>(&init) {
+            Ok(Some((Built::Ready { layers }, mut fds))) => Ok(Ready { layers, root: fds.pop() }),
+            Ok(Some((Built::Failed { step, errno, why }, _))) => Err(Unready { step, errno, why }),
+            Ok(None) | Err(_) => {
+                let why = "the launcher ended without a word".to_owned();
+                Err(Unready { step: "start the sandbox".to_owned(), errno: None, why })
+            }
+        });
+        ready.as_ref().map_err(|unready| Failed::Step {
+            step: unready.step.clone(),
+            errno: unready.errno,
+            why: unready.why.clone(),
+        })
+    }
+
+    /// Returns which layers hold; waits until the sandbox stands.
+    pub fn layers(&self) -> Result<&Layers, Failed> {
+        Ok(&self.ready()?.layers)
+    }
+
+    /// Returns a handle of the tree's root, where there is a tree: what is
+    /// opened beneath it is what commands see.
+    pub fn root(&self) -> Result<Option<BorrowedFd<'_>>, Failed> {
+        Ok(self.ready()?.root.as_ref().map(AsFd::as_fd))
+    }
+
+    /// Starts a command. `stdio` are its standard input, output and error, as
+    /// far as they are not a terminal of its own.
+    pub fn command(&self, start: Start, stdio: &[BorrowedFd<'_>]) -> Result<Process, Failed> {
+        self.order(Order::Start(start), stdio)
+    }
+
+    /// Starts the self-probe, as confined as a command, with its result on
+    /// standard output.
+    pub fn probe(&self, start: Start, stdio: &[BorrowedFd<'_>]) -> Result<Process, Failed> {
+        self.order(Order::Prove(start), stdio)
+    }
+
+    fn order(&self, order: Order, stdio: &[BorrowedFd<'_>]) -> Result<Process, Failed> {
+        let terminal = match &order {
+            Order::Start(start) | Order::Prove(start) => start.terminal.contains(&true),
+        };
+        let (status, status_end) = UnixStream::pair()?;
+        let fds: Vec<_> = [status_end.as_fd()].into_iter().chain(stdio.iter().copied()).collect();
+        let sent = wire::send(&lock(&self.init), &order, &fds);
+        drop(status_end);
+        // What went wrong before tells more than that nobody listens.
+        self.ready()?;
+        sent.map_err(|_| Failed::Gone)?;
+        let mut process = Process { status, terminal: None };
+        if terminal {
+            match wire::receive::<Told>(&process.status)? {
+                Some((Told::Terminal, mut fds)) => process.terminal = fds.pop(),
+                Some((Told::NotStarted { step, errno }, _)) => {
+                    return Err(not_started(step, errno));
+                }
+                _ => return Err(Failed::Gone),
+            }
+        }
+        Ok(process)
+    }
+
+    /// Has the keeper catch what is still to be caught; returns all that was
+    /// since the last time.
+    pub fn settle(&self) -> Result<Vec<Caught>, Failed> {
+        let keeper = lock(&self.keeper);
+        wire::send(&keeper, &Errand::Settle, &[])?;
+        match wire::receive::<Settled>(&keeper)? {
+            Some((Settled { caught }, _)) => Ok(caught),
+            None => Err(Failed::Gone),
+        }
+    }
+
+    /// Returns the number of the process that keeps the sandbox, outside of it.
+    pub fn keeper_pid(&self) -> Option<u32> {
+        lock(&self.child).as_ref().map(Child::id)
+    }
+
+    /// Ends the sandbox without waiting until all of it is gone: for a program
+    /// that is about to end itself.
+    pub fn leave(self) {
+        *lock(&self.child) = None;
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        let child = self.child.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        for socket in [&mut self.keeper, &mut self.init] {
+            let socket = socket.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let _ = socket.shutdown(std::net::Shutdown::Both);
+        }
+        if let Some(mut child) = child {
+            let _ = child.wait();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn not_started(step: String, errno: i32) -> Failed {
+    let why = io::Error::from_raw_os_error(errno).to_string();
+    Failed::Step { step, errno: Some(errno), why }
+}
+
+/// What a command did.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// It stopped, as by Ctrl-Z.
+    Stopped,
+    /// It ended, and nothing of it is left.
+    Ended(Ended),
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ended {
+    /// Its exit status, unless a signal ended it.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// The limit that ended it.
+    pub over: Option<wire::Over>,
+    /// Seconds of processor time that it used.
+    pub cpu_seconds: f64,
+    /// The most memory that one of its processes had, in bytes.
+    pub peak_memory: u64,
+    /// How many of its processes were still there and were ended.
+    pub left: u64,
+}
+
+/// A running command. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Process {
+    status: UnixStream,
+    terminal: Option<OwnedFd>,
+}
+
+impl Process {
+    /// Returns the outer side of its terminal, where it has one of its own.
+    pub fn terminal(&self) -> Option<BorrowedFd<'_>> {
+        self.terminal.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Sends a signal to the command's process group.
+    pub fn signal(&self, number: i32) -> Result<(), Failed> {
+        Ok(wire::send(&self.status, &Ask::Signal(number), &[])?)
+    }
+
+    /// Ends all processes of the command.
+    pub fn kill(&self) -> Result<(), Failed> {
+        Ok(wire::send(&self.status, &Ask::Kill, &[])?)
+    }
+
+    /// Waits for the next thing that it does. [`AsFd`] tells when there is one.
+    pub fn next(&self) -> Result<Event, Failed> {
+        match wire::receive::<Told>(&self.status)? {
+            Some((Told::Stopped, _)) => Ok(Event::Stopped),
+            Some((Told::Ended(end), _)) => Ok(Event::Ended(Ended {
+                code: end.code,
+                signal: end.signal,
+                over: end.over,
+                cpu_seconds: end.cpu_seconds,
+                peak_memory: end.peak_memory,
+                left: end.left,
+            })),
+            Some((Told::NotStarted { step, errno }, _)) => Err(not_started(step, errno)),
+            Some((Told::Terminal, _)) | None => Err(Failed::Gone),
+        }
+    }
+
+    /// Waits until it has ended.
+    pub fn wait(&self) -> Result<Ended, Failed> {
+        loop {
+            if let Event::Ended(ended) = self.next()? {
+                return Ok(ended);
+            }
+        }
+    }
+}
+
+impl AsFd for Process {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.status.as_fd()
+    }
+}

@@ -1,0 +1,192 @@
+//! What the library and the launcher say to each other: length, JSON, and open
+//! descriptors beside it.
+
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{Plan, Start};
+
+/// The most descriptors beside one message.
+const MAX_FDS: usize = 8;
+/// The longest message; a plan with thousands of entries is far below.
+const MAX_LENGTH: usize = 16 * 1024 * 1024;
+
+/// The first message: what to build. Beside it is the socket of the sandbox.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Build {
+    pub(crate) plan: Plan,
+}
+
+/// What the sandbox says once it stands, or does not. Beside `Ready` is the root
+/// of the tree, where it has one.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Built {
+    Ready { layers: Layers },
+    Failed { step: String, errno: Option<i32>, why: String },
+}
+
+/// Which layers hold, as the launcher found it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Layers {
+    /// The Landlock version in force; 0 is none.
+    pub landlock: u32,
+    /// Whether system calls are filtered.
+    pub seccomp: bool,
+    /// Whether processes outside cannot be seen.
+    pub processes: bool,
+    /// Whether the tree is one of its own.
+    pub tree: bool,
+    /// Whether the network is one of its own.
+    pub network: bool,
+    /// Whether the superuser is somebody else inside, for the kernel too.
+    pub root_mapped_away: bool,
+    /// What could not be watched, and why.
+    pub unwatched: Option<String>,
+}
+
+/// What the library asks of the sandbox. Beside `Start` are standard input,
+/// output and error, as far as they are not a terminal of its own, and the
+/// socket of the command.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Order {
+    Start(Start),
+    /// The self-probe as a command: it prints what it tried.
+    Prove(Start),
+}
+
+/// What is said about one command, on its own socket. Beside `Terminal` is the
+/// other side of its terminal.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Told {
+    Terminal,
+    /// It could not be started; the number is what the system said.
+    NotStarted {
+        step: String,
+        errno: i32,
+    },
+    /// It stopped, as by Ctrl-Z.
+    Stopped,
+    Ended(End),
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct End {
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    pub(crate) over: Option<Over>,
+    pub(crate) cpu_seconds: f64,
+    pub(crate) peak_memory: u64,
+    /// How many processes were still there and were ended.
+    pub(crate) left: u64,
+}
+
+/// A limit that ended a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Over {
+    /// It ran too long.
+    Time,
+    /// It used too much memory.
+    Memory,
+    /// It had too many processes.
+    Processes,
+    /// It printed too much.
+    Output,
+}
+
+/// What the library asks of a running command.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Ask {
+    /// Sends a signal to the command's own process group.
+    Signal(i32),
+    /// Ends all its processes.
+    Kill,
+}
+
+/// What the library asks of the keeper.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Errand {
+    /// Catches what is still to be caught, and tells what was.
+    Settle,
+}
+
+/// A file that was caught.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Caught {
+    /// Where it was, as the host names it.
+    pub path: String,
+    /// The pattern that guards it.
+    pub pattern: String,
+    /// The name of its quarantine, to restore it by; `None` when its old content
+    /// was put back and nothing had to be kept.
+    pub id: Option<String>,
+    /// What failed, when it could not be moved away.
+    pub failed: Option<String>,
+}
+
+/// What the keeper answers.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Settled {
+    pub(crate) caught: Vec<Caught>,
+}
+
+/// Sends a message, with descriptors beside it.
+pub(crate) fn send<T: Serialize>(
+    socket: &UnixStream,
+    message: &T,
+    fds: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    let body = serde_json::to_vec(message)?;
+    let mut bytes = (body.len() as u32).to_le_bytes().to_vec();
+    bytes.extend(body);
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
+    let mut beside = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() && !beside.push(SendAncillaryMessage::ScmRights(fds)) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let sent = rustix::io::retry_on_intr(|| {
+        sendmsg(socket, &[IoSlice::new(&bytes)], &mut beside, SendFlags::NOSIGNAL)
+    })?;
+    (&*socket).write_all(&bytes[sent..])
+}
+
+/// Receives a message and what is beside it; `None` at the end.
+pub(crate) fn receive<T: DeserializeOwned>(
+    socket: &UnixStream,
+) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
+    let mut beside = RecvAncillaryBuffer::new(&mut space);
+    let mut length = [0; 4];
+    let got = rustix::io::retry_on_intr(|| {
+        let mut buffers = [IoSliceMut::new(&mut length)];
+        recvmsg(socket, &mut buffers, &mut beside, RecvFlags::CMSG_CLOEXEC)
+    })?;
+    let mut fds = Vec::new();
+    for message in beside.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            fds.extend(rights);
+        }
+    }
+    match got.bytes {
+        0 => return Ok(None),
+        n => (&*socket).read_exact(&mut length[n..])?,
+    }
+    let length = u32::from_le_bytes(length) as usize;
+    if length > MAX_LENGTH {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut body = vec![0; length];
+    (&*socket).read_exact(&mut body)?;
+    Ok(Some((serde_json::from_slice(&body)?, fds)))
+}
