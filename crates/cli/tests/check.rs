@@ -66,7 +66,7 @@ aproval: { mode: tool }
     2 |   mdoe: direct
       |   ^^^^
       |
-      = help: did you mean 'mode'? known keys: mode, root, zones, paths, working_dir, home, network, require_os_sandbox, env, pass_env, guard
+      = help: did you mean 'mode'? known keys: mode, root, zones, paths, working_dir, home, network, require_os_sandbox, limits, backend, prove, env, pass_env, guard
 
     error[bad_value]: 'sandbox.zones.input.mode' cannot be 'read'
      --> zonekeep.yaml:4:32
@@ -130,7 +130,7 @@ fn problems_are_data_with_json() {
           "code": "unknown_key",
           "column": 3,
           "file": "zonekeep.yaml",
-          "hint": "did you mean 'network'? known keys: mode, root, zones, paths, working_dir, home, network, require_os_sandbox, env, pass_env, guard",
+          "hint": "did you mean 'network'? known keys: mode, root, zones, paths, working_dir, home, network, require_os_sandbox, limits, backend, prove, env, pass_env, guard",
           "line": 4,
           "message": "unknown key 'netwrok' in 'sandbox'",
           "severity": "error",

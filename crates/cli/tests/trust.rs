@@ -116,10 +116,10 @@ fn another_project_with_the_same_file_is_not_trusted() {
 }
 
 #[test]
-fn environment_and_network_need_trust_as_well() {
+fn environment_network_and_no_sandbox_need_trust_as_well() {
     let project = Project::with_config(
         PROGRAM,
-        "sandbox:\n  network: true\n  pass_env: [AWS_SECRET_ACCESS_KEY]\n",
+        "sandbox:\n  network: true\n  pass_env: [AWS_SECRET_ACCESS_KEY]\n  backend: none\n",
     );
     assert_snapshot!(project.zonekeep(["tool", "list_files"]).to_string(), @"
     exit 125
@@ -129,6 +129,7 @@ fn environment_and_network_need_trust_as_well() {
     error: this project file reaches outside its own directory and is not trusted yet:
       pass the environment variable AWS_SECRET_ACCESS_KEY to commands (zonekeep.yaml:3)
       reach every host on the network (zonekeep.yaml:2)
+      run commands without an operating-system sandbox (zonekeep.yaml:4)
 
     hint: if you want this, run `zonekeep trust` in a terminal; it shows what the file opens and remembers your answer
     ");

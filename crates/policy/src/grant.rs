@@ -8,9 +8,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::guard::Guards;
+use crate::hosts;
+use crate::limit::Limits;
 use crate::needs::{Needs, ZoneNeed, ZoneNeeds};
 use crate::path::AgentPath;
-use crate::policy::{Consent, Policy, ToolRule};
+use crate::policy::{BackendChoice, Consent, Network, Policy, ToolRule};
 use crate::source::Ruled;
 use crate::tool_name::{FILE_TOOLS, OTHER_TOOLS};
 use crate::view::{Mount, View};
@@ -56,6 +58,21 @@ pub enum ExceedsParent {
         /// The tool.
         tool: String,
     },
+    /// The caller may not reach everything.
+    #[error("Child requests network access but parent doesn't have it")]
+    Network,
+    /// The caller may not reach the host.
+    #[error("Child requests host '{host}' but parent doesn't have it")]
+    Host {
+        /// The host.
+        host: String,
+    },
+    /// The caller may not reach the hosts of a package manager.
+    #[error("Child requests the hosts of '{preset}' but parent doesn't have them")]
+    Preset {
+        /// The package manager.
+        preset: String,
+    },
     /// The path where relative paths would start is not in the child's view.
     #[error("Child starts in '{path}', which is not in a directory that it requests")]
     WorkingDir {
@@ -81,6 +98,13 @@ pub struct Grant {
     tools: Option<Ruled<Vec<String>>>,
     /// The project's rules first, then those of each worker down the chain.
     tool_rules: Vec<BTreeMap<String, ToolRule>>,
+    network: Ruled<Network>,
+    env: Arc<BTreeMap<String, Ruled<String>>>,
+    pass_env: Arc<[Ruled<String>]>,
+    limits: Limits,
+    require_os_sandbox: Ruled<bool>,
+    backend: Ruled<BackendChoice>,
+    prove: Ruled<bool>,
     max_depth: u32,
     depth_left: u32,
 }
@@ -97,6 +121,13 @@ impl Grant {
             consent: policy.consent.clone(),
             tools: policy.tools.clone(),
             tool_rules: vec![policy.tool_rules.clone()],
+            network: policy.network.clone(),
+            env: Arc::new(policy.env.clone()),
+            pass_env: policy.pass_env.clone().into(),
+            limits: policy.limits.clone(),
+            require_os_sandbox: policy.require_os_sandbox.clone(),
+            backend: policy.backend.clone(),
+            prove: policy.prove.clone(),
             max_depth: policy.max_depth.value,
             depth_left: policy.max_depth.value,
         }
@@ -131,6 +162,18 @@ impl Grant {
             None => AgentPath::root(),
         };
         let home = Some(self.view.home().clone()).filter(|home| inside(home, &mounts));
+        // A worker that does not ask for the network gets none.
+        let network = match &needs.network {
+            Some(wanted) => {
+                let network = hosts::narrow(&self.network.value, &wanted.value)?;
+                Ruled::new(network, wanted.at.clone())
+            }
+            None => Ruled::default(),
+        };
+        let required = match self.require_os_sandbox.value {
+            true => &self.require_os_sandbox,
+            false => &needs.require_os_sandbox,
+        };
         let mut tool_rules = self.tool_rules.clone();
         tool_rules.push(needs.tool_rules.clone());
         Ok(Grant {
@@ -141,6 +184,13 @@ impl Grant {
             consent: self.consent.clone(),
             tools: needs.tools.clone().or_else(|| self.tools.clone()),
             tool_rules,
+            network,
+            env: Arc::clone(&self.env),
+            pass_env: Arc::clone(&self.pass_env),
+            limits: self.limits.tightest(&needs.limits),
+            require_os_sandbox: required.clone(),
+            backend: self.backend.clone(),
+            prove: self.prove.clone(),
             max_depth: self.max_depth,
             depth_left,
         })
@@ -199,6 +249,41 @@ impl Grant {
     /// Returns what becomes of questions.
     pub fn consent(&self) -> &Ruled<Consent> {
         &self.consent
+    }
+
+    /// Returns what the worker's commands may reach.
+    pub fn network(&self) -> &Ruled<Network> {
+        &self.network
+    }
+
+    /// Returns the environment variables that its commands get.
+    pub fn env(&self) -> &BTreeMap<String, Ruled<String>> {
+        &self.env
+    }
+
+    /// Returns the names of environment variables that its commands inherit.
+    pub fn pass_env(&self) -> &[Ruled<String>] {
+        &self.pass_env
+    }
+
+    /// Returns how much its commands may use.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Returns whether its commands may only run under an OS sandbox.
+    pub fn require_os_sandbox(&self) -> &Ruled<bool> {
+        &self.require_os_sandbox
+    }
+
+    /// Returns what holds its commands to their boundaries.
+    pub fn backend(&self) -> &Ruled<BackendChoice> {
+        &self.backend
+    }
+
+    /// Returns whether the boundaries are tried out before its commands run.
+    pub fn prove(&self) -> &Ruled<bool> {
+        &self.prove
     }
 
     /// Returns whether the project has a zone of that name, granted or not.
@@ -360,6 +445,35 @@ mod tests {
     }
 
     #[test]
+    fn what_commands_get_is_inherited_and_only_shrinks() {
+        let mut policy = Policy::empty("/project");
+        policy.network.value = Network::On;
+        policy.env.insert("A".to_owned(), Ruled::default_of("1".to_owned()));
+        policy.pass_env.push(Ruled::default_of("PATH".to_owned()));
+        policy.backend.value = BackendChoice::Landlock;
+        policy.prove.value = true;
+        policy.limits.set("memory", "1G").unwrap();
+        let parent = Grant::of(&policy);
+        let silent = parent.narrow(&Needs::default()).unwrap();
+        assert_eq!(silent.network().value, Network::Off);
+        assert_eq!((silent.env(), silent.pass_env()), (parent.env(), parent.pass_env()));
+        assert_eq!((silent.backend(), silent.prove()), (parent.backend(), parent.prove()));
+        assert_eq!(silent.limits(), parent.limits());
+        assert!(!silent.require_os_sandbox().value);
+        let mut needs = Needs { network: Some(Ruled::default_of(Network::On)), ..Needs::default() };
+        needs.limits.parse_flag("memory=2G,processes=8,time=1m").unwrap();
+        needs.require_os_sandbox.value = true;
+        let child = parent.narrow(&needs).unwrap();
+        assert_eq!(child.network().value, Network::On);
+        let limits = child.limits();
+        let got = (limits.memory, limits.processes, limits.wall_ms);
+        assert_eq!(got, (Some(1 << 30), Some(8), Some(60_000)));
+        assert!(child.require_os_sandbox().value);
+        assert!(child.narrow(&Needs::default()).unwrap().require_os_sandbox().value);
+        assert_eq!(silent.narrow(&needs), Err(ExceedsParent::Network));
+    }
+
+    #[test]
     fn depth_runs_out() {
         let mut grant = grant("data:rw");
         for _ in 0..5 {
@@ -368,7 +482,72 @@ mod tests {
         assert_eq!(grant.narrow(&needs("data:rw")), Err(ExceedsParent::TooDeep { max: 5 }));
     }
 
+    /// Makes a network from a number: off, on, or some of three hosts.
+    fn network(pick: u8) -> Network {
+        let hosts = ["*.org", "a.org", "b.a.org"];
+        let bits = |bits: u8| {
+            let picked = hosts.iter().enumerate().filter(move |(i, _)| bits >> i & 1 == 1);
+            picked.map(|(_, host)| Ruled::default_of((*host).to_owned())).collect()
+        };
+        match pick % 8 {
+            0 => Network::Off,
+            7 => Network::On,
+            allow => Network::Hosts { allow: bits(allow), deny: bits(pick / 8), presets: vec![] },
+        }
+    }
+
+    /// Returns whether commands with that network can reach a host.
+    fn reaches(network: &Network, host: &str) -> bool {
+        let matches = |hosts: &[Ruled<String>]| {
+            hosts.iter().any(|held| match held.value.strip_prefix('*') {
+                Some(below) => host.ends_with(below) && host.len() > below.len(),
+                None => held.value == host,
+            })
+        };
+        match network {
+            Network::Off => false,
+            Network::On => true,
+            Network::Hosts { allow, deny, .. } => matches(allow) && !matches(deny),
+        }
+    }
+
     proptest! {
+        #[test]
+        fn what_commands_get_never_widens(
+            start in (any::<u8>(), prop::option::of(1u64..9), any::<bool>()),
+            chain in prop::collection::vec(
+                (prop::option::of(any::<u8>()), prop::option::of(1u64..9), any::<bool>()),
+                0..5,
+            ),
+        ) {
+            let mut policy = Policy::empty("/project");
+            policy.network.value = network(start.0);
+            policy.limits = Limits { memory: start.1, ..Limits::none() };
+            policy.require_os_sandbox.value = start.2;
+            let mut held = Grant::of(&policy);
+            for (wanted, memory, required) in chain {
+                let needs = Needs {
+                    network: wanted.map(|pick| Ruled::default_of(network(pick))),
+                    limits: Limits { memory, ..Limits::none() },
+                    require_os_sandbox: Ruled::default_of(required),
+                    ..Needs::default()
+                };
+                let Ok(child) = held.narrow(&needs) else { continue };
+                for host in ["org", "a.org", "b.a.org", "c.org", "x.net"] {
+                    let reached = reaches(&child.network().value, host);
+                    prop_assert!(!reached || reaches(&held.network().value, host), "{host}");
+                    prop_assert!(!reached || wanted.is_some_and(|pick| reaches(&network(pick), host)));
+                }
+                let limit = |grant: &Grant| grant.limits().memory.unwrap_or(u64::MAX);
+                prop_assert!(limit(&child) <= limit(&held).min(memory.unwrap_or(u64::MAX)));
+                let both = held.require_os_sandbox().value || required;
+                prop_assert_eq!(child.require_os_sandbox().value, both);
+                prop_assert_eq!((child.env(), child.pass_env()), (held.env(), held.pass_env()));
+                prop_assert_eq!((child.backend(), child.prove()), (held.backend(), held.prove()));
+                held = child;
+            }
+        }
+
         #[test]
         fn rights_only_shrink_down_any_chain(
             start in prop::collection::btree_map("[a-d]", any::<bool>(), 0..4),

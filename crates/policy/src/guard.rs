@@ -228,7 +228,8 @@ pub fn is_pattern(pattern: &str) -> bool {
     any
 }
 
-fn covers(pattern: &str, names: &[Vec<u8>], reach: Reach) -> bool {
+/// Returns whether a pattern covers a path, given by its names in small letters.
+pub(crate) fn covers(pattern: &str, names: &[Vec<u8>], reach: Reach) -> bool {
     let parts: Vec<Vec<u8>> =
         pattern.split('/').map(|part| part.to_ascii_lowercase().into_bytes()).collect();
     (0..names.len()).any(|start| covers_from(&parts, &names[start..], reach))

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::limit::Limits;
 use crate::path::AgentPath;
-use crate::policy::{Shell, ToolRule};
+use crate::policy::{Network, Shell, ToolRule};
 use crate::source::{At, Ruled};
 use crate::zone::{Approval, Mode};
 use std::collections::BTreeMap;
@@ -44,7 +45,7 @@ pub enum ZoneNeeds {
 }
 
 /// What a worker asks for.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Needs {
     /// The worker's name.
     pub worker: String,
@@ -58,4 +59,30 @@ pub struct Needs {
     pub tool_rules: BTreeMap<String, ToolRule>,
     /// Rules for commands.
     pub shell: Shell,
+    /// What its commands may reach; `None` is nothing.
+    pub network: Option<Ruled<Network>>,
+    /// How much its commands may use, where that is less than the caller's.
+    pub limits: Limits,
+    /// Whether its commands may only run under an OS sandbox. It can be turned
+    /// on here, never off.
+    pub require_os_sandbox: Ruled<bool>,
+}
+
+impl Default for Needs {
+    /// Returns the needs of a worker that asks for nothing.
+    fn default() -> Self {
+        Needs {
+            worker: String::new(),
+            zones: ZoneNeeds::None,
+            working_dir: None,
+            tools: None,
+            tool_rules: BTreeMap::new(),
+            shell: Shell::default(),
+            network: None,
+            // Not the defaults: those are for the project, and would limit a
+            // worker whose project has no limits.
+            limits: Limits::none(),
+            require_os_sandbox: Ruled::default(),
+        }
+    }
 }

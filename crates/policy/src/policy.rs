@@ -1,9 +1,11 @@
 //! A project's rules, resolved: plain data that everything else is decided from.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 
 use crate::guard::Guards;
+use crate::limit::Limits;
 use crate::path::AgentPath;
 use crate::source::{At, Ruled};
 use crate::zone::{Approval, Zone};
@@ -49,6 +51,59 @@ pub enum Network {
         /// Package managers whose hosts are allowed.
         presets: Vec<Ruled<String>>,
     },
+}
+
+/// What holds commands to their boundaries (`sandbox.backend`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum BackendChoice {
+    /// The strongest that the machine has.
+    #[default]
+    Auto,
+    /// Linux namespaces.
+    Namespaces,
+    /// The program `bwrap`.
+    Bubblewrap,
+    /// Linux Landlock.
+    Landlock,
+    /// The sandbox of macOS.
+    Seatbelt,
+    /// Nothing: commands run as the user. A file that says so needs trust.
+    None,
+}
+
+impl BackendChoice {
+    /// Every choice.
+    pub const ALL: [BackendChoice; 6] = [
+        BackendChoice::Auto,
+        BackendChoice::Namespaces,
+        BackendChoice::Bubblewrap,
+        BackendChoice::Landlock,
+        BackendChoice::Seatbelt,
+        BackendChoice::None,
+    ];
+
+    /// Returns the word for it in files and flags.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            BackendChoice::Auto => "auto",
+            BackendChoice::Namespaces => "namespaces",
+            BackendChoice::Bubblewrap => "bubblewrap",
+            BackendChoice::Landlock => "landlock",
+            BackendChoice::Seatbelt => "seatbelt",
+            BackendChoice::None => "none",
+        }
+    }
+
+    /// Returns the choice that a word means.
+    pub fn parse(word: &str) -> Option<Self> {
+        BackendChoice::ALL.into_iter().find(|choice| choice.as_str() == word)
+    }
+}
+
+impl fmt::Display for BackendChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 /// What happens when the audit log cannot be written (`audit`).
@@ -135,6 +190,12 @@ pub struct Policy {
     pub env: BTreeMap<String, Ruled<String>>,
     /// Whether commands may only run under an OS sandbox.
     pub require_os_sandbox: Ruled<bool>,
+    /// How much commands may use.
+    pub limits: Limits,
+    /// What holds commands to their boundaries.
+    pub backend: Ruled<BackendChoice>,
+    /// Whether the boundaries are tried out before each command.
+    pub prove: Ruled<bool>,
     /// Files that guard the user, and what may happen to them.
     pub guards: Guards,
     /// What becomes of questions.
@@ -167,6 +228,9 @@ impl Policy {
             pass_env: Vec::new(),
             env: BTreeMap::new(),
             require_os_sandbox: Ruled::default(),
+            limits: Limits::default(),
+            backend: Ruled::default(),
+            prove: Ruled::default(),
             guards: Guards::default(),
             consent: Ruled::default(),
             max_depth: Ruled::default_of(5),

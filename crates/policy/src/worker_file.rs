@@ -11,8 +11,11 @@ use crate::config::problem::{Mark, Problem, Problems, Source};
 use crate::config::yaml::{self, Node, Origin};
 use crate::config::zones::{self, Form, Written};
 use crate::config::{dirs, keys, project, rules, suggest};
+use crate::grant::ExceedsParent;
+use crate::hosts;
+use crate::limit::Limits;
 use crate::needs::{Needs, ZoneNeed, ZoneNeeds};
-use crate::policy::{Network, Policy};
+use crate::policy::Policy;
 use crate::source::{At, Ruled};
 use crate::tool_name;
 use crate::zone::{Approvals, Mode, Zone};
@@ -32,10 +35,6 @@ pub struct WorkerFile {
     pub instructions: String,
     /// What it asks for.
     pub needs: Needs,
-    /// What its commands may reach, where it says so.
-    pub network: Option<Ruled<Network>>,
-    /// Whether its commands need an OS sandbox, where it says so.
-    pub require_os_sandbox: Option<Ruled<bool>>,
     /// Where its name is written.
     pub at: At,
 }
@@ -82,7 +81,6 @@ fn read(text: &str, file: &str, problems: &mut Problems) -> Option<WorkerFile> {
     let text = |key: &str| root.get(key).and_then(Node::text).map(str::to_owned);
     let name = root.get("name");
     let needs = needs(&root, text("name").unwrap_or_default(), problems);
-    let sandbox = |key: &str| root.get("sandbox").and_then(|sandbox| sandbox.get(key));
     let worker = WorkerFile {
         name: text("name").unwrap_or_default(),
         description: text("description"),
@@ -90,9 +88,6 @@ fn read(text: &str, file: &str, problems: &mut Problems) -> Option<WorkerFile> {
         compatible_models: root.get("compatible_models").and_then(|n| models(n, problems)),
         instructions: parts.body.trim().replace("\r\n", "\n"),
         needs,
-        network: sandbox("network").map(|node| rules::network(node, problems)),
-        require_os_sandbox: sandbox("require_os_sandbox")
-            .and_then(|node| Some(Ruled::new(node.bool()?, node.at()))),
         at: name.map(Node::at).unwrap_or_default(),
     };
     if let Some(node) = name {
@@ -164,11 +159,14 @@ fn models(node: &Node, problems: &mut Problems) -> Option<Vec<String>> {
 }
 
 fn needs(root: &Node, worker: String, problems: &mut Problems) -> Needs {
-    let sandbox = root.get("sandbox");
-    let working_dir = sandbox.and_then(|sandbox| sandbox.get("working_dir"));
-    let working_dir = working_dir.and_then(|node| {
+    let sandbox = |key: &str| root.get("sandbox").and_then(|sandbox| sandbox.get(key));
+    let working_dir = sandbox("working_dir").and_then(|node| {
         Some(Ruled::new(project::agent_path(node, "working_dir", problems)?, node.at()))
     });
+    let mut limits = Limits::none();
+    if let Some(node) = sandbox("limits") {
+        rules::limits(&mut limits, node, problems);
+    }
     Needs {
         worker,
         zones: zone_needs(root, problems),
@@ -179,6 +177,11 @@ fn needs(root: &Node, worker: String, problems: &mut Problems) -> Needs {
             .map(|node| rules::tool_rules(node, problems))
             .unwrap_or_default(),
         shell: rules::shell(root, problems),
+        network: sandbox("network").map(|node| rules::network(node, problems)),
+        limits,
+        require_os_sandbox: sandbox("require_os_sandbox")
+            .and_then(|node| Some(Ruled::new(node.bool()?, node.at())))
+            .unwrap_or_default(),
     }
 }
 
@@ -276,6 +279,18 @@ pub fn check(worker: &WorkerFile, policy: &Policy) -> Vec<Problem> {
     if let Some(dir) = &worker.needs.working_dir {
         let mark = Mark::of(&dir.at, dir.value.to_string().chars().count());
         project::check_in_zone(&dir.value, "working_dir", &mark, &held, &mut problems);
+    }
+    if let Some(network) = &worker.needs.network
+        && let Err(error) = hosts::narrow(&policy.network.value, &network.value)
+    {
+        let what = match error {
+            ExceedsParent::Host { host } => format!("the host '{host}'"),
+            ExceedsParent::Preset { preset } => format!("the hosts of '{preset}'"),
+            _ => "network access".to_owned(),
+        };
+        let message = format!("the worker asks for {what}, which the project does not give");
+        let hint = format!("ask for less, or change sandbox.network ({})", policy.network.at);
+        problems.error("exceeds_project", &Mark::of(&network.at, 1), message).hint(hint);
     }
     for rule in &worker.needs.shell.rules {
         for zone in rule.sandbox_paths.iter().filter(|zone| !held.contains(&zone.as_str())) {

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use zonekeep_files::{Fault, HostStore, Store};
 use zonekeep_policy::guard::Guard;
-use zonekeep_policy::policy::{Layout, Network};
+use zonekeep_policy::policy::{BackendChoice, Layout, Network};
 use zonekeep_policy::{AgentPath, At, Mode, Policy, RelPath, Zone};
 
 use crate::state::StateDir;
@@ -372,6 +372,10 @@ pub(crate) fn reach(policy: &Policy, grounds: &[Ground]) -> BTreeSet<Reach> {
     if policy.network.value == Network::On && from_file(&policy.network.at) {
         let what = "reach every host on the network".to_owned();
         reach.insert(Reach { what, at: policy.network.at.to_string() });
+    }
+    if policy.backend.value == BackendChoice::None && from_file(&policy.backend.at) {
+        let what = "run commands without an operating-system sandbox".to_owned();
+        reach.insert(Reach { what, at: policy.backend.at.to_string() });
     }
     reach
 }

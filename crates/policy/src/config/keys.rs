@@ -50,6 +50,10 @@ const SANDBOX: Shape = Shape::Map(&[
         .default("\"/\""),
     NETWORK,
     REQUIRE_OS_SANDBOX,
+    LIMITS,
+    Key::new("backend", BACKEND, "What holds commands to their boundaries.").default("\"auto\""),
+    Key::new("prove", Shape::Bool, "Whether the boundaries are tried out before a command runs.")
+        .default("false"),
     Key::new("env", Shape::MapOf(&Shape::Scalar), "Environment variables that commands get."),
     Key::new(
         "pass_env",
@@ -177,6 +181,46 @@ const REQUIRE_OS_SANDBOX: Key = Key::new(
     "Whether commands may only run where the operating system enforces the boundaries.",
 )
 .default("false");
+
+const LIMITS: Key = Key::new(
+    "limits",
+    Shape::Map(&[
+        Key::new("time", Shape::Scalar, "How long a command may run, such as 30s, 5m or 1h."),
+        Key::new("wall_time", Shape::Scalar, "The same as time."),
+        Key::new("timeout", Shape::Scalar, "The same as time."),
+        Key::new("cpu_time", Shape::Scalar, "Processor time of one process, such as 30s."),
+        Key::new(
+            "memory",
+            Shape::Scalar,
+            "Memory of all processes together, such as 512M; three quarters of the machine's \
+             when left out.",
+        ),
+        Key::new("processes", Shape::Scalar, "How many processes and threads there may be.")
+            .default("1024"),
+        Key::new("open_files", Shape::Scalar, "How many files one process may have open.")
+            .default("4096"),
+        Key::new("file_size", Shape::Scalar, "The largest file that may be written.")
+            .default("\"8G\""),
+        Key::new("output", Shape::Scalar, "How much may be printed.").default("\"64M\""),
+        Key::new(
+            "tmp",
+            Shape::Scalar,
+            "How much may be in /tmp, the private home directory and /dev/shm.",
+        )
+        .default("\"1G\""),
+    ]),
+    "How much a command may use; none is no limit. A worker file can only make limits smaller.",
+)
+.hint("write a map, such as limits: { time: 5m, memory: 512M }");
+
+const BACKEND: Shape = Shape::OneOf(&[
+    ("auto", "The strongest that the machine has."),
+    ("namespaces", "Linux namespaces."),
+    ("bubblewrap", "The program bwrap."),
+    ("landlock", "Linux Landlock."),
+    ("seatbelt", "The sandbox of macOS."),
+    ("none", "Nothing: commands run as the user. A file that says so needs trust."),
+]);
 
 const GUARD: Shape = Shape::OneOf(&[
     ("deny", "Creating, changing or removing the file is refused."),
@@ -319,6 +363,7 @@ const WORKER_SANDBOX: Shape = Shape::Map(&[
     ),
     NETWORK,
     REQUIRE_OS_SANDBOX,
+    LIMITS,
 ]);
 
 const WORKER_ZONES: Shape = Shape::Either(&[

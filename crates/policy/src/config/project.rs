@@ -14,7 +14,7 @@ use super::yaml::Node;
 use super::zones::{self, Form, Written};
 use crate::guard::{self, Guard};
 use crate::path::AgentPath;
-use crate::policy::{Audit, Consent, Layout, Policy};
+use crate::policy::{Audit, BackendChoice, Consent, Layout, Policy};
 use crate::source::{At, Ruled};
 use crate::zone::{Approval, Approvals, Mode, Zone};
 
@@ -72,6 +72,16 @@ fn boundaries(policy: &mut Policy, sandbox: &Node, problems: &mut Problems) {
     }
     if let Some(node) = sandbox.get("require_os_sandbox") {
         policy.require_os_sandbox = Ruled::new(node.bool().unwrap_or_default(), node.at());
+    }
+    if let Some(node) = sandbox.get("limits") {
+        rules::limits(&mut policy.limits, node, problems);
+    }
+    if let Some(node) = sandbox.get("backend") {
+        let choice = node.text().and_then(BackendChoice::parse);
+        policy.backend = Ruled::new(choice.unwrap_or_default(), node.at());
+    }
+    if let Some(node) = sandbox.get("prove") {
+        policy.prove = Ruled::new(node.bool().unwrap_or_default(), node.at());
     }
     for (key, value) in sandbox.get("env").into_iter().flat_map(Node::entries) {
         if let Some(text) = value.text()

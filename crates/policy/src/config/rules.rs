@@ -6,6 +6,7 @@ use std::net::Ipv6Addr;
 use super::problem::{Mark, Problems};
 use super::suggest;
 use super::yaml::Node;
+use crate::limit::{self, LimitError, Limits};
 use crate::policy::{Network, Shell, ShellRule, ToolRule};
 use crate::source::Ruled;
 use crate::tool_name::{self, ALIASES, DEPRECATED, FILE_TOOLS, OTHER_TOOLS};
@@ -175,6 +176,31 @@ fn host_fault(text: &str) -> Option<(&'static str, &'static str)> {
         Some(("is not a host name", "write a name such as example.com or *.example.com"))
     } else {
         None
+    }
+}
+
+/// Reads `limits` onto those that hold without it.
+pub(crate) fn limits(limits: &mut Limits, node: &Node, problems: &mut Problems) {
+    let mut seen: Vec<(&str, &Mark)> = Vec::new();
+    for (key, value) in node.entries() {
+        let (Some(name), Some(text)) = (limit::canonical(&key.text), value.text()) else {
+            continue;
+        };
+        // Flags stand after what the file says, and so beat it.
+        let twin =
+            |(seen, mark): &(&str, &Mark)| *seen == name && mark.is_flag() == value.mark.is_flag();
+        let result = match seen.iter().any(twin) {
+            true => Err(LimitError::Twice { key: name }),
+            false => limits.set(name, text),
+        };
+        if let Err(error) = result {
+            let code = match error {
+                LimitError::Twice { .. } => "conflict",
+                _ => "bad_value",
+            };
+            problems.error(code, &value.mark, error.to_string()).hint(error.hint());
+        }
+        seen.push((name, &value.mark));
     }
 }
 

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::guard::Guard;
-use crate::policy::{Audit, Consent, Layout, Network};
+use crate::limit::Limits;
+use crate::policy::{Audit, BackendChoice, Consent, Layout, Network};
 use crate::source::{At, Ruled};
 use crate::zone::{Approval, Mode, Zone};
 
@@ -75,6 +76,9 @@ sandbox:
   env: { A: 1, B: true, C: 'x y' }
   pass_env: [PATH]
   guard: { '*.key': deny, .envrc: allow }
+  limits: { timeout: 5m, memory: 512M, processes: 64, tmp: none }
+  backend: landlock
+  prove: true
 approval: { mode: approve_all }
 delegation: { max_depth: 2 }
 audit: best_effort
@@ -113,15 +117,25 @@ audit: best_effort
         policy.guards.entries().iter().find(|e| e.pattern == pattern).unwrap().guard.value
     };
     assert_eq!((guard("*.key"), guard(".envrc")), (Guard::Deny, Guard::Allow));
-    assert_eq!(policy.consent, Ruled::new(Consent::Auto, at(16, 19)));
-    assert_eq!(policy.max_depth, Ruled::new(2, at(17, 26)));
-    assert_eq!(policy.audit, Ruled::new(Audit::BestEffort, at(18, 8)));
+    let limits = Limits {
+        wall_ms: Some(300_000),
+        memory: Some(512 << 20),
+        processes: Some(64),
+        tmp: None,
+        ..Limits::default()
+    };
+    assert_eq!(policy.limits, limits);
+    assert_eq!(policy.backend, Ruled::new(BackendChoice::Landlock, at(17, 12)));
+    assert_eq!(policy.prove, Ruled::new(true, at(18, 10)));
+    assert_eq!(policy.consent, Ruled::new(Consent::Auto, at(19, 19)));
+    assert_eq!(policy.max_depth, Ruled::new(2, at(20, 26)));
+    assert_eq!(policy.audit, Ruled::new(Audit::BestEffort, at(21, 8)));
 }
 
 #[test]
 fn flags_beat_the_file_and_the_file_beats_the_defaults() {
     type Show = fn(&Policy) -> String;
-    let cases: [(&str, &str, &str, [&str; 3], Show); 11] = [
+    let cases: [(&str, &str, &str, [&str; 3], Show); 15] = [
         ("sandbox.mode", "direct", "sandboxed", ["Sandboxed", "Direct", "Sandboxed"], |p| {
             format!("{:?}", p.layout.value)
         }),
@@ -139,6 +153,18 @@ fn flags_beat_the_file_and_the_file_beats_the_defaults() {
         }),
         ("sandbox.require_os_sandbox", "true", "false", ["false", "true", "false"], |p| {
             p.require_os_sandbox.value.to_string()
+        }),
+        ("sandbox.backend", "landlock", "none", ["auto", "landlock", "none"], |p| {
+            p.backend.value.to_string()
+        }),
+        ("sandbox.prove", "true", "false", ["false", "true", "false"], |p| {
+            p.prove.value.to_string()
+        }),
+        ("sandbox.limits.processes", "9", "none", ["Some(1024)", "Some(9)", "None"], |p| {
+            format!("{:?}", p.limits.processes)
+        }),
+        ("sandbox.limits.timeout", "9", "2ms", ["None", "Some(9000)", "Some(2)"], |p| {
+            format!("{:?}", p.limits.wall_ms)
         }),
         ("approval.mode", "manual", "auto_deny", ["Tool", "Manual", "Strict"], |p| {
             format!("{:?}", p.consent.value)
@@ -194,6 +220,9 @@ fn a_set_value_says_that_it_is_a_flag() {
     assert_eq!(shown, want);
     let loaded = load_with("audit: required\n", &[("audit.x", "1")]);
     assert_eq!(found(&loaded), ["1:7+7 bad_flag"]);
+    let loaded =
+        load_with("sandbox: { limits: { time: 9 } }\n", &[("sandbox.limits.timeout", "1")]);
+    assert_eq!(loaded.policy.unwrap().limits.wall_ms, Some(1000));
     let loaded = load_with("", &[("sandbox.guard.\".envrc\"", "deny")]);
     assert!(loaded.policy.is_some());
 }
@@ -319,6 +348,16 @@ fn every_kind_of_problem_has_its_code_and_place() {
         ("sandbox: { working_dir: /cash/x }\n", &["1:25+7 unknown_zone"]),
         ("sandbox: { env: { 'A=B': 1 } }\n", &["1:19+5 bad_value"]),
         ("sandbox: { pass_env: [''] }\n", &["1:23+2 bad_value"]),
+        ("sandbox: { limits: 5m }\n", &["1:20+2 wrong_type"]),
+        ("sandbox: { limits: { memry: 1 } }\n", &["1:22+5 unknown_key"]),
+        (
+            "sandbox:\n  limits:\n    memory: lots\n    time: 0\n    tmp: 99999999T\n    output:\n",
+            &["3:13+4 bad_value", "4:11+1 bad_value", "5:10+9 bad_value", "6:5+6 wrong_type"],
+        ),
+        ("sandbox: { limits: { memory: [1] } }\n", &["1:30+3 wrong_type"]),
+        ("sandbox: { limits: { time: 1, timeout: 2 } }\n", &["1:40+1 conflict"]),
+        ("sandbox: { backend: docker }\n", &["1:21+6 bad_value"]),
+        ("sandbox: { prove: 1 }\n", &["1:19+1 wrong_type"]),
         ("sandbox: { guard: { /a: deny } }\n", &["1:21+2 bad_pattern"]),
         ("sandbox: { guard: { '*.worker': allow } }\n", &["1:33+5 guard_off?"]),
         ("tools: [reed]\n", &["1:9+4 unknown_tool"]),

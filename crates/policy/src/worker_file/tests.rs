@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::{Overrides, Severity, ZoneFlag, defaults, load};
+use crate::policy::Network;
 use crate::zone::Approval;
 
 const PROJECT: &str = "\
@@ -116,7 +117,16 @@ allow_empty_input: true
     assert_eq!(notes.suffixes.as_ref().unwrap().value, [".md"]);
     assert_eq!(worker.needs.tools.as_ref().unwrap().value, ["read_file"]);
     assert!(worker.needs.tool_rules.contains_key("read_file"));
-    assert!(matches!(&worker.network.as_ref().unwrap().value, Network::Hosts { .. }));
+    assert!(matches!(&worker.needs.network.as_ref().unwrap().value, Network::Hosts { .. }));
+    assert_eq!(
+        (&worker.needs.limits, worker.needs.require_os_sandbox.value),
+        (&Limits::none(), false)
+    );
+    let text = "sandbox: { require_os_sandbox: true, limits: { memory: 1G, tmp: none } }\n";
+    let strict = with(text).worker.unwrap();
+    assert_eq!(strict.needs.limits, Limits { memory: Some(1 << 30), ..Limits::none() });
+    assert!(strict.needs.require_os_sandbox.value);
+    assert_eq!(strict.needs.network, None);
     let all = with("sandbox: { zones: all }\n").worker.unwrap();
     assert_eq!(all.needs.zones, ZoneNeeds::All);
 }
@@ -158,6 +168,9 @@ fn needs_are_held_against_the_project() {
     let cases: &[(&str, &[&str])] = &[
         ("", &[]),
         ("sandbox: { zones: all }\n", &[]),
+        ("sandbox: { network: false }\n", &[]),
+        ("sandbox: { network: true }\n", &["3:21+1 exceeds_project"]),
+        ("sandbox: { network: [a.org] }\n", &["3:21+1 exceeds_project"]),
         ("sandbox: { zones: [{ name: data, mode: ro }] }\n", &[]),
         ("sandbox: { zones: [{ name: data, mode: rw }] }\n", &["3:40+2 exceeds_project"]),
         ("sandbox: { zones: [data] }\n", &["3:20+4 exceeds_project"]),
