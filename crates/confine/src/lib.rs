@@ -6,6 +6,8 @@ pub mod seccomp;
 #[cfg(target_os = "linux")]
 mod backend;
 #[cfg(target_os = "linux")]
+pub mod child;
+#[cfg(target_os = "linux")]
 pub mod launcher;
 #[cfg(target_os = "linux")]
 mod prove;

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::launcher;
 use crate::plan::{Plan, Start};
-use crate::wire::{self, Ask, Build, Built, Caught, Errand, Layers, Order, Settled, Told};
+use crate::wire::{self, Ask, Build, Built, Caught, Errand, Layers, Order, Settled, Told, What};
 
 /// Whether this program can be its own launcher.
 static READY: AtomicBool = AtomicBool::new(false);
@@ -98,12 +98,6 @@ pub enum Failed {
     },
 }
 
-#[derive(Debug)]
-struct Ready {
-    layers: Layers,
-    root: Option<OwnedFd>,
-}
-
 /// What failed, as it is told more than once.
 #[derive(Debug)]
 struct Unready {
@@ -119,33 +113,21 @@ pub struct Tree {
     plan: Plan,
     keeper: Mutex<UnixStream>,
     init: Mutex<UnixStream>,
-    ready: OnceLock<Result<Ready, Unready>>,
+    ready: OnceLock<Result<Layers, Unready>>,
     child: Mutex<Option<Child>>,
 }
 
 impl Tree {
     /// Starts a sandbox. Returns before it stands: the first use waits for that.
     pub fn start(plan: Plan, launcher: &Launcher) -> Result<Self, Failed> {
-        let (keeper, keeper_end) = UnixStream::pair()?;
-        let (init, init_end) = UnixStream::pair()?;
-        let child = Command::new(&launcher.program)
-            .arg0(launcher::NAME)
-            .env_clear()
-            .stdin(OwnedFd::from(keeper_end))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|source| Failed::Launcher { program: launcher.program.clone(), source })?;
-        let tree = Tree {
+        let (child, keeper, init) = launch(launcher, &plan, What::Sandbox)?;
+        Ok(Tree {
             plan,
             keeper: Mutex::new(keeper),
             init: Mutex::new(init),
             ready: OnceLock::new(),
             child: Mutex::new(Some(child)),
-        };
-        let build = Build { plan: tree.plan.clone() };
-        wire::send(&lock(&tree.keeper), &build, &[init_end.as_fd()])?;
-        Ok(tree)
+        })
     }
 
     /// Returns the plan that the sandbox was made by.
@@ -153,12 +135,13 @@ impl Tree {
         &self.plan
     }
 
-    fn ready(&self) -> Result<&Ready, Failed> {
+    /// Returns which layers hold; waits until the sandbox stands.
+    pub fn layers(&self) -> Result<&Layers, Failed> {
         let init = lock(&self.init);
         let ready = self.ready.get_or_init(|| match wire::receive::<Built>(&init) {
-            Ok(Some((Built::Ready { layers }, mut fds))) => Ok(Ready { layers, root: fds.pop() }),
+            Ok(Some((Built::Ready { layers }, _))) => Ok(layers),
             Ok(Some((Built::Failed { step, errno, why }, _))) => Err(Unready { step, errno, why }),
-            Ok(None) | Err(_) => {
+            Ok(_) | Err(_) => {
                 let why = "the launcher ended without a word".to_owned();
                 Err(Unready { step: "start the sandbox".to_owned(), errno: None, why })
             }
@@ -168,17 +151,6 @@ impl Tree {
             errno: unready.errno,
             why: unready.why.clone(),
         })
-    }
-
-    /// Returns which layers hold; waits until the sandbox stands.
-    pub fn layers(&self) -> Result<&Layers, Failed> {
-        Ok(&self.ready()?.layers)
-    }
-
-    /// Returns a handle of the tree's root, where there is a tree: what is
-    /// opened beneath it is what commands see.
-    pub fn root(&self) -> Result<Option<BorrowedFd<'_>>, Failed> {
-        Ok(self.ready()?.root.as_ref().map(AsFd::as_fd))
     }
 
     /// Starts a command. `stdio` are its standard input, output and error, as
@@ -202,7 +174,7 @@ impl Tree {
         let sent = wire::send(&lock(&self.init), &order, &fds);
         drop(status_end);
         // What went wrong before tells more than that nobody listens.
-        self.ready()?;
+        self.layers()?;
         sent.map_err(|_| Failed::Gone)?;
         let mut process = Process { status, terminal: None };
         if terminal {
@@ -260,6 +232,55 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn not_started(step: String, errno: i32) -> Failed {
     let why = io::Error::from_raw_os_error(errno).to_string();
     Failed::Step { step, errno: Some(errno), why }
+}
+
+fn launch(
+    launcher: &Launcher,
+    plan: &Plan,
+    what: What,
+) -> Result<(Child, UnixStream, UnixStream), Failed> {
+    let (keeper, keeper_end) = UnixStream::pair()?;
+    let (init, init_end) = UnixStream::pair()?;
+    let child = Command::new(&launcher.program)
+        .arg0(launcher::NAME)
+        .env_clear()
+        .stdin(OwnedFd::from(keeper_end))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|source| Failed::Launcher { program: launcher.program.clone(), source })?;
+    let build = Build { plan: plan.clone(), what };
+    wire::send(&keeper, &build, &[init_end.as_fd()])?;
+    Ok((child, keeper, init))
+}
+
+/// Returns a handle of each zone of a plan: a mount of its own, read-only where
+/// the zone is. File work beneath it cannot leave it, and cannot write what
+/// commands cannot write.
+pub fn handles(plan: &Plan, launcher: &Launcher) -> Result<Vec<OwnedFd>, Failed> {
+    let (mut child, keeper, init) = launch(launcher, plan, What::Handles)?;
+    let mut handles = Vec::new();
+    let result = loop {
+        match wire::receive::<Built>(&init) {
+            Ok(Some((Built::Handles { last }, fds))) => {
+                handles.extend(fds);
+                if last {
+                    break Ok(());
+                }
+            }
+            Ok(Some((Built::Failed { step, errno, why }, _))) => {
+                break Err(Failed::Step { step, errno, why });
+            }
+            _ => break Err(Failed::Gone),
+        }
+    };
+    drop((keeper, init));
+    let _ = child.wait();
+    result?;
+    match handles.len() == plan.zones().count() {
+        true => Ok(handles),
+        false => Err(Failed::Gone),
+    }
 }
 
 /// What a command did.

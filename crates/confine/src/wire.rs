@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::plan::{Plan, Start};
 
 /// The most descriptors beside one message.
-const MAX_FDS: usize = 8;
+pub(crate) const MAX_FDS: usize = 64;
 /// The longest message; a plan with thousands of entries is far below.
 const MAX_LENGTH: usize = 16 * 1024 * 1024;
 
@@ -24,13 +24,24 @@ const MAX_LENGTH: usize = 16 * 1024 * 1024;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Build {
     pub(crate) plan: Plan,
+    pub(crate) what: What,
 }
 
-/// What the sandbox says once it stands, or does not. Beside `Ready` is the root
-/// of the tree, where it has one.
+/// How much of a plan is to be built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum What {
+    /// The sandbox.
+    Sandbox,
+    /// Handles of the zones, and nothing that runs.
+    Handles,
+}
+
+/// What the sandbox says once it stands, or does not. Beside `Handles` are
+/// handles of zones.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Built {
     Ready { layers: Layers },
+    Handles { last: bool },
     Failed { step: String, errno: Option<i32>, why: String },
 }
 

@@ -1,10 +1,9 @@
 //! The first process inside: starts a supervisor for each command.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, WaitOptions};
 
 use super::command::{self, Post};
@@ -52,14 +51,12 @@ impl<'p> Init<'p> {
             let (life, busy) = (pipe()?, pipe()?);
             rustix::process::set_child_subreaper(Pid::from_raw(1))
                 .during(|| "take care of orphans".to_owned())?;
-            let root = rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
-                .during(|| "open the root".to_owned())?;
             let away = plan.backend == Backend::Namespaces && is_mapped_away();
             // From here on this process has no right that commands do not have.
             rules.restrict_all()?;
-            Ok((rules, life, busy, root, away))
+            Ok((rules, life, busy, away))
         };
-        let (rules, life, busy, root, away) = match make() {
+        let (rules, life, busy, away) = match make() {
             Ok(made) => made,
             Err(trouble) => return Err((trouble, socket)),
         };
@@ -69,9 +66,8 @@ impl<'p> Init<'p> {
         layers.processes = own;
         layers.network = own && plan.network == Network::Off;
         layers.root_mapped_away = away;
-        let fds = if own { &[root.as_fd()][..] } else { &[] };
         // A caller that is gone is noticed below.
-        let _ = wire::send(&socket, &Built::Ready { layers }, fds);
+        let _ = wire::send(&socket, &Built::Ready { layers }, &[]);
         Ok(Init { plan, socket, signals, rules, life, busy, supervisors: Vec::new() })
     }
 

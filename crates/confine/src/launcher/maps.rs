@@ -34,6 +34,12 @@ pub(crate) enum Owners {
 }
 
 impl Owners {
+    /// Returns how the caller, whoever it is, stays itself.
+    pub(crate) fn of_caller() -> Self {
+        let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        Owners::Same { uid, gid }
+    }
+
     /// Chooses the strongest that works for the zones.
     pub(crate) fn choose(plan: &Plan) -> Result<Self, Trouble> {
         let (uid, gid) = inside();

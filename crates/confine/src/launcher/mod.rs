@@ -9,6 +9,7 @@
 
 mod command;
 mod guard;
+mod handles;
 mod init;
 mod layers;
 mod maps;
@@ -27,7 +28,7 @@ use rustix::process::{DumpableBehavior, Pid, Signal, WaitOptions};
 use self::guard::Guard;
 use crate::plan::{Backend, Network, Plan};
 use crate::sys::{self, Side};
-use crate::wire::{self, Build, Built, Errand, Settled};
+use crate::wire::{self, Build, Built, Errand, Settled, What};
 
 /// The name under which a program is asked to be the launcher.
 pub(crate) const NAME: &str = "zonekeep-launcher";
@@ -89,9 +90,9 @@ fn settle_in() -> io::Result<(UnixStream, OwnedFd)> {
     Ok((socket, signals))
 }
 
-fn receive_build(socket: &UnixStream) -> Option<(Plan, UnixStream)> {
+fn receive_build(socket: &UnixStream) -> Option<(Build, UnixStream)> {
     let (build, mut fds) = wire::receive::<Build>(socket).ok()??;
-    Some((build.plan, UnixStream::from(fds.pop()?)))
+    Some((build, UnixStream::from(fds.pop()?)))
 }
 
 fn run() -> i32 {
@@ -100,7 +101,10 @@ fn run() -> i32 {
     // Away from the caller's terminal.
     let _ = rustix::process::setsid();
     let _ = rustix::process::chdir("/");
-    let Some((plan, sandbox)) = receive_build(&socket) else { return 1 };
+    let Some((Build { plan, what }, sandbox)) = receive_build(&socket) else { return 1 };
+    if what == What::Handles {
+        return handles::hand_out(&plan, &sandbox);
+    }
     match start(&plan, &sandbox, &socket) {
         Ok((guard, init)) => {
             drop(sandbox);
@@ -118,7 +122,7 @@ fn run() -> i32 {
 fn run_inside() -> i32 {
     sys::set_name(c"zonekeep");
     let Ok((socket, signals)) = settle_in() else { return 1 };
-    let Some((plan, sandbox)) = receive_build(&socket) else { return 1 };
+    let Some((Build { plan, .. }, sandbox)) = receive_build(&socket) else { return 1 };
     drop(socket);
     if hide().is_err() {
         return 1;

@@ -102,6 +102,13 @@ fn take(bind: &Bind, owners: Option<BorrowedFd<'_>>) -> Result<Option<Source>, T
     Ok(Some(Source { mount, is_dir }))
 }
 
+/// Returns a handle of a zone that is as writable as the zone is, and no more.
+pub(crate) fn handle(zone: &Bind) -> Result<OwnedFd, Trouble> {
+    let source = take(zone, None)?;
+    let missing = || Trouble::new("take a zone", io::ErrorKind::NotFound.into());
+    Ok(source.ok_or_else(missing)?.mount)
+}
+
 fn clone_tree(path: &Path) -> io::Result<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC

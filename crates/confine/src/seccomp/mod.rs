@@ -151,6 +151,7 @@ pub struct Instruction {
 }
 
 const LOAD: u16 = 0x20;
+const JUMP: u16 = 0x05;
 const JUMP_EQUAL: u16 = 0x15;
 const JUMP_AT_LEAST: u16 = 0x35;
 const JUMP_ANY_BIT: u16 = 0x45;
@@ -195,15 +196,30 @@ pub fn compile(arch: Arch) -> Vec<Instruction> {
         program.push(jump(JUMP_AT_LEAST, X32, 0, 1));
         program.push(answer(Some(Effect::Deny)));
     }
-    for line in TABLE {
-        let Some(number) = line.number(arch) else { continue };
-        let body = body(line);
-        let length = u8::try_from(body.len()).expect("a line is short");
-        program.push(load(NUMBER_AT));
-        program.push(jump(JUMP_EQUAL, number, 0, length));
-        program.extend(body);
+    let mut numbers: Vec<u32> = TABLE.iter().filter_map(|line| line.number(arch)).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    program.extend(search(arch, &numbers));
+    program
+}
+
+/// Finds a number by halves, so that every call costs a few comparisons.
+fn search(arch: Arch, numbers: &[u32]) -> Vec<Instruction> {
+    if let [] | [_] = numbers {
+        let Some(&number) = numbers.first() else { return vec![answer(None)] };
+        let mut leaf = vec![jump(JUMP_EQUAL, number, 1, 0), answer(None)];
+        for line in TABLE.iter().filter(|line| line.number(arch) == Some(number)) {
+            leaf.extend(body(line));
+        }
+        leaf.push(answer(None));
+        return leaf;
     }
-    program.push(answer(None));
+    let (low, high) = numbers.split_at(numbers.len() / 2);
+    let low = search(arch, low);
+    let past = u32::try_from(low.len()).expect("a filter is short");
+    let mut program = vec![jump(JUMP_AT_LEAST, high[0], 0, 1), jump(JUMP, past, 0, 0)];
+    program.extend(low);
+    program.extend(search(arch, high));
     program
 }
 
@@ -253,6 +269,7 @@ mod tests {
                     let bytes = &data[value as usize..value as usize + 4];
                     held = u32::from_le_bytes(bytes.try_into().unwrap());
                 }
+                JUMP => at += value as usize,
                 JUMP_EQUAL => jump(held == value),
                 JUMP_AT_LEAST => jump(held >= value),
                 JUMP_ANY_BIT => jump(held & value != 0),
