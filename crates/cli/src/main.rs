@@ -11,6 +11,7 @@ mod commands;
 mod failure;
 mod output;
 mod project_args;
+mod relay;
 mod report;
 
 /// Keeps AI agents to their zones
@@ -27,6 +28,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Run(commands::run::Args),
     Init(commands::init::Args),
     Check(commands::check::Args),
     Schema(commands::schema::Args),
@@ -37,8 +39,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    zonekeep::confine::launcher::become_if_asked();
     let cli = Cli::parse();
     let result = match cli.command {
+        Command::Run(args) => commands::run::run(args),
         Command::Init(args) => commands::init::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Schema(args) => commands::schema::run(args),

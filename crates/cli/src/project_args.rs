@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use zonekeep::approve::{AllNo, AllYes, Approver, Nobody, Terminal};
+use zonekeep::command::Confine;
 use zonekeep::policy::config::{Overrides, Severity, ZoneFlag};
 use zonekeep::policy::worker_file::{self, WorkerFile};
-use zonekeep::policy::{Grant, Mode};
+use zonekeep::policy::{At, Grant, Mode};
 use zonekeep::{Project, Sandbox, Session, StateDir, project};
 
 use crate::failure::{Failure, NEGATIVE, UNSAFE, USAGE};
@@ -24,7 +25,7 @@ pub(crate) struct ProjectArgs {
     zones: Vec<String>,
     /// Set a value of the project file, such as approval.mode=strict
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    pub(crate) set: Vec<String>,
 }
 
 impl ProjectArgs {
@@ -106,15 +107,25 @@ pub(crate) struct SandboxArgs {
 
 impl SandboxArgs {
     pub(crate) fn open(&self) -> Result<Sandbox, Failure> {
+        self.open_with(Confine::default())
+    }
+
+    /// Opens a sandbox, and says how its commands are confined. Where commands
+    /// get directories of their own and no file names zones, there are none.
+    pub(crate) fn open_with(&self, confine: Confine) -> Result<Sandbox, Failure> {
         let mut project = self.project.load()?;
+        if !confine.places.is_empty() {
+            project.policy.zones.retain(|zone| !matches!(zone.path.at, At::Default));
+        }
         let worker = self.worker.as_deref().map(|path| read_worker(path, &mut project));
         let worker = worker.transpose()?;
+        let open = |project, approver| open(project, approver, confine.clone());
         let session = match self.approve {
-            Approve::All => open(&project, AllYes)?,
-            Approve::None => open(&project, AllNo)?,
+            Approve::All => open(&project, Box::new(AllYes))?,
+            Approve::None => open(&project, Box::new(AllNo))?,
             Approve::Terminal => match Terminal::open() {
-                Ok(terminal) => open(&project, terminal)?,
-                Err(_) => open(&project, Nobody)?,
+                Ok(terminal) => open(&project, Box::new(terminal))?,
+                Err(_) => open(&project, Box::new(Nobody))?,
             },
         };
         match worker {
@@ -150,8 +161,12 @@ fn read_worker(path: &Path, project: &mut Project) -> Result<WorkerFile, Failure
     Err(Failure::message(UNSAFE, format!("{name} has problems")))
 }
 
-fn open(project: &Project, approver: impl Approver + 'static) -> Result<Session, Failure> {
-    Ok(Session::open(project, &state()?, approver)?)
+fn open(
+    project: &Project,
+    approver: Box<dyn Approver>,
+    confine: Confine,
+) -> Result<Session, Failure> {
+    Ok(Session::open_with(project, &state()?, approver, confine)?)
 }
 
 /// Returns the user's state directory.

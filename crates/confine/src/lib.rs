@@ -1,6 +1,8 @@
 //! Runs a command so that the operating system holds what it may use.
 
 pub mod plan;
+pub mod runtime;
+pub mod seatbelt;
 pub mod seccomp;
 
 #[cfg(target_os = "linux")]
@@ -10,7 +12,13 @@ pub mod child;
 #[cfg(target_os = "linux")]
 pub mod launcher;
 #[cfg(target_os = "linux")]
-mod prove;
+pub mod probe;
+#[cfg(target_os = "linux")]
+pub mod prove;
+#[cfg(target_os = "linux")]
+pub mod signals;
+#[cfg(target_os = "linux")]
+pub mod strength;
 #[cfg(target_os = "linux")]
 mod sys;
 #[cfg(target_os = "linux")]

@@ -434,6 +434,21 @@ pub(crate) fn watch_children() -> io::Result<OwnedFd> {
     }
 }
 
+/// Blocks some signals, and returns a descriptor to read them from.
+pub(crate) fn hold_signals(numbers: &[i32]) -> io::Result<OwnedFd> {
+    // SAFETY: the set is emptied before it is used.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        for &number in numbers {
+            check(libc::sigaddset(&raw mut set, number))?;
+        }
+        check(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()))?;
+        let fd = check(libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
 /// Lets every signal through again and have its usual effect.
 pub(crate) fn usual_signals() {
     // SAFETY: plain numbers, and a set that is emptied before it is used.

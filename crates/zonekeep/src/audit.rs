@@ -48,6 +48,34 @@ pub struct AnswerRecord<'a> {
     pub note: Option<Cow<'a, str>>,
 }
 
+/// A command, as it is written down.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// The command line.
+    pub command: String,
+    /// How it was confined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<String>,
+    /// Its exit status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// The limit that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<String>,
+    /// Whether the self-probe held before it ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proved: Option<bool>,
+    /// What is not fully enforced by the backend.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weaker: Vec<String>,
+    /// Guarded files that it made and that were moved away.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caught: Vec<String>,
+}
+
 /// One action, as it is written down.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record<'a> {
@@ -90,6 +118,9 @@ pub struct Record<'a> {
     /// How many bytes were read or written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
+    /// The command, where one was run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Box<RunRecord>>,
     /// How long it took, in microseconds.
     pub duration_us: u64,
 }

@@ -35,6 +35,14 @@ pub enum Error {
         /// What the system said about the log.
         source: io::Error,
     },
+    /// The command could not be confined as the rules want it.
+    #[error("Cannot run '{}': it could not be confined, so it was not run.\nTell the user; nothing was changed.", shown(.command))]
+    Unconfined {
+        /// The command line.
+        command: String,
+        /// What is missing, in words for the user.
+        reason: String,
+    },
     /// The call itself was wrong.
     #[error("Cannot use {tool}: {reason}")]
     BadArguments {
@@ -91,12 +99,26 @@ impl Error {
         Error::Failed(Box::new(Failure { verb, path, to: None, fault, leads_to: None }))
     }
 
+    /// Returns an error for a command whose sandbox failed.
+    pub(crate) fn unconfined(command: &str, failed: &zonekeep_confine::tree::Failed) -> Self {
+        Error::Unconfined { command: command.to_owned(), reason: failed.to_string() }
+    }
+
+    /// Returns what the user should know beside the message, which is the agent's.
+    pub fn detail(&self) -> Option<&str> {
+        match self {
+            Error::Unconfined { reason, .. } => Some(reason),
+            _ => None,
+        }
+    }
+
     /// Returns the stable code.
     pub fn code(&self) -> &'static str {
         match self {
             Error::Denied(denial) => denial.code(),
             Error::Failed(failure) => failure.fault.code(),
             Error::Unrecorded { .. } | Error::HalfRecorded { .. } => "audit",
+            Error::Unconfined { .. } => "unconfined",
             Error::BadArguments { .. } => "bad_arguments",
         }
     }
@@ -107,14 +129,17 @@ impl Error {
             Error::Denied(denial) => denial.path(),
             Error::Failed(failure) => Some(&failure.path),
             Error::Unrecorded { path, .. } | Error::HalfRecorded { path, .. } => Some(path),
-            Error::BadArguments { .. } => None,
+            Error::BadArguments { .. } | Error::Unconfined { .. } => None,
         }
     }
 
     /// Returns whether Zonekeep itself could not act safely, as opposed to a
     /// refusal or a failure that the agent can do something about.
     pub fn is_internal(&self) -> bool {
-        matches!(self, Error::Unrecorded { .. } | Error::HalfRecorded { .. })
+        matches!(
+            self,
+            Error::Unrecorded { .. } | Error::HalfRecorded { .. } | Error::Unconfined { .. }
+        )
     }
 }
 

@@ -1,6 +1,8 @@
 //! Why an action would be allowed, asked about or refused, and the smallest
 //! change that would allow it. Nothing is done and nothing is written down.
 
+pub mod run;
+
 use serde::Serialize;
 use zonekeep_policy::change::{self, Edit};
 use zonekeep_policy::judge::{Cause, Rule};

@@ -7,11 +7,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use zonekeep_confine::plan::Access;
 use zonekeep_files::{Fault, HostStore, Store};
 use zonekeep_policy::guard::Guard;
 use zonekeep_policy::policy::{BackendChoice, Layout, Network};
 use zonekeep_policy::{AgentPath, At, Mode, Policy, RelPath, Zone};
 
+use crate::command::Placed;
 use crate::state::StateDir;
 use crate::trust::Reach;
 
@@ -129,14 +131,20 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
+    /// Returns the device and number of the directory; `None` while it is not
+    /// there yet.
+    pub(crate) fn identity(&self) -> Option<(u64, u64)> {
+        let stat = match self.missing.is_root() {
+            true => rustix::fs::fstat(&self.base).ok()?,
+            false => rustix::fs::fstat(&self.base.subtree(&self.missing).ok()?).ok()?,
+        };
+        Some((stat.st_dev, stat.st_ino))
+    }
+
     /// Returns whether another path leads to the same directory, as a mount can
     /// make it do.
     fn is_same_directory(&self, other: &Ground) -> bool {
-        let identity = |ground: &Ground| {
-            let stat = rustix::fs::fstat(&ground.base).ok()?;
-            ground.missing.is_root().then_some((stat.st_dev, stat.st_ino))
-        };
-        identity(self).is_some_and(|own| identity(other) == Some(own))
+        self.identity().is_some_and(|own| other.identity() == Some(own))
     }
 
     /// Returns the store, or `None` while the directory is not there yet.
@@ -216,6 +224,66 @@ pub(crate) fn open(policy: &Policy, state: &StateDir) -> Result<Vec<Ground>, Vec
         true => Ok(grounds.into_iter().map(|(_, ground)| ground).collect()),
         false => Err(errors),
     }
+}
+
+/// Resolves directories that commands get at their own path, and refuses those
+/// that nobody should hand to an agent whole.
+pub(crate) fn check_places(
+    places: &mut [Placed],
+    policy: &Policy,
+    state: &StateDir,
+) -> Result<(), Vec<GroundError>> {
+    let forbidden = Forbidden::of_user(state);
+    let mut errors = Vec::new();
+    for place in places {
+        let flag = match place.access {
+            Access::Ro => "--ro",
+            Access::Rw => "--rw",
+        };
+        let (zone, path, at) =
+            (place.host.display().to_string(), place.host.clone(), At::flag(flag));
+        let real = match fs::canonicalize(&place.host) {
+            Ok(real) if real.is_dir() => real,
+            Ok(_) => {
+                let source = io::ErrorKind::NotADirectory.into();
+                errors.push(GroundError::Open { zone, path, at, source });
+                continue;
+            }
+            Err(source) if source.kind() == io::ErrorKind::NotFound => {
+                errors.push(GroundError::Missing { zone, path, at });
+                continue;
+            }
+            Err(source) => {
+                errors.push(GroundError::Open { zone, path, at, source });
+                continue;
+            }
+        };
+        let system = [
+            "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/proc", "/sys", "/dev", "/run",
+            "/boot", "/var",
+        ];
+        if let Some(what) = forbidden.find(&real) {
+            errors.push(GroundError::Forbidden { zone, path: real, what, at });
+        } else if place.access == Access::Rw && system.iter().any(|dir| real == Path::new(dir)) {
+            let what = "a directory of the system";
+            errors.push(GroundError::Forbidden { zone, path: real, what, at });
+        } else if let (Access::Rw, Some(pattern)) = (place.access, guarded_place(policy, &real)) {
+            errors.push(GroundError::Guarded { zone, path: real, pattern, at });
+        } else {
+            place.host = real;
+        }
+    }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+/// Returns the guard that a directory as a whole falls under, by its last names.
+fn guarded_place(policy: &Policy, real: &Path) -> Option<String> {
+    use std::os::unix::ffi::OsStrExt;
+    let all: Vec<_> = real.iter().skip(1).collect();
+    let names = &all[all.len().saturating_sub(2)..];
+    let path = names.iter().fold(RelPath::root(), |path, name| path.join(name.as_bytes()));
+    let entry = policy.guards.find(&path, zonekeep_policy::guard::Reach::Tree)?;
+    Some(entry.pattern.clone())
 }
 
 fn open_zone(policy: &Policy, zone: &Zone) -> Result<Ground, Box<GroundError>> {

@@ -24,6 +24,7 @@
 
 pub mod approve;
 pub mod audit;
+pub mod command;
 pub mod explain;
 pub mod project;
 pub mod tools;
@@ -44,6 +45,7 @@ pub use sandbox::{Listed, Matches, Paths, Sandbox};
 pub use session::{OpenError, Session};
 pub use state::StateDir;
 
+pub use zonekeep_confine as confine;
 pub use zonekeep_files as files;
 pub use zonekeep_policy as policy;
 

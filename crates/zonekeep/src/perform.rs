@@ -238,7 +238,7 @@ impl Sandbox {
         }
     }
 
-    fn record(
+    pub(crate) fn record(
         &self,
         tool: impl Into<Cow<'static, str>>,
         verb: Verb,
@@ -263,11 +263,12 @@ impl Sandbox {
             code: None,
             error: None,
             bytes: None,
+            run: None,
             duration_us: 0,
         }
     }
 
-    fn write_down(&self, record: &Record<'_>) -> std::io::Result<()> {
+    pub(crate) fn write_down(&self, record: &Record<'_>) -> std::io::Result<()> {
         let Some(log) = &self.shared().log else { return Ok(()) };
         match log.append(record) {
             Err(_) if self.shared().policy.audit.value == Audit::BestEffort => Ok(()),

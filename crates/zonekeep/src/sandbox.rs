@@ -16,6 +16,7 @@ use zonekeep_policy::{
     Verb,
 };
 
+use crate::command::Enclosure;
 use crate::error::Error;
 
 use crate::perform::{Call, Done};
@@ -52,6 +53,7 @@ pub struct Sandbox {
     grant: Arc<Grant>,
     /// By mount.
     backings: Arc<Vec<Backing>>,
+    enclosure: Arc<Enclosure>,
 }
 
 /// The most characters of a diff that a question shows.
@@ -169,11 +171,15 @@ impl Sandbox {
             shared.backing(&mount.zone.name).cloned().expect("a grant only holds opened zones")
         });
         let backings = Arc::new(backings.collect());
-        Sandbox { shared, grant: Arc::new(grant), backings }
+        Sandbox { shared, grant: Arc::new(grant), backings, enclosure: Arc::default() }
     }
 
     pub(crate) fn shared(&self) -> &Shared {
         &self.shared
+    }
+
+    pub(crate) fn enclosure(&self) -> &Enclosure {
+        &self.enclosure
     }
 
     pub(crate) fn backing(&self, mount: usize) -> &Backing {
@@ -335,7 +341,7 @@ impl Sandbox {
         })
     }
 
-    fn outside(&self, path: &str) -> Denial {
+    pub(crate) fn outside(&self, path: &str) -> Denial {
         let readable = self.readable_roots();
         Denial::Outside { path: path.to_owned(), readable, zone: None }
     }

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use zonekeep_files::{Fault, MemoryStore, Store};
 use zonekeep_policy::{ExceedsParent, Grant, Needs, Policy};
 
 use crate::approve::{Approver, Memory, Nobody, Remembered};
 use crate::audit::Log;
+use crate::command::Confine;
 use crate::ground::{self, Ground, GroundError};
 use crate::project::Project;
 use crate::sandbox::Sandbox;
@@ -82,6 +84,10 @@ pub(crate) struct Shared {
     pub(crate) approver: Box<dyn Approver>,
     pub(crate) memory: Memory,
     pub(crate) log: Option<Log>,
+    pub(crate) confine: Confine,
+    /// Where guarded files go that commands made.
+    pub(crate) quarantine: Option<PathBuf>,
+    warned: AtomicBool,
     next: AtomicU64,
 }
 
@@ -96,6 +102,11 @@ impl Shared {
     pub(crate) fn next_id(&self) -> String {
         let number = self.next.fetch_add(1, Ordering::Relaxed).to_string();
         [&self.id, "-", &number].concat()
+    }
+
+    /// Returns whether a warning that is given once is still to be given.
+    pub(crate) fn warn_once(&self) -> bool {
+        !self.warned.swap(true, Ordering::Relaxed)
     }
 
     pub(crate) fn backing(&self, zone: &str) -> Option<&Backing> {
@@ -120,6 +131,18 @@ impl Session {
         state: &StateDir,
         approver: impl Approver + 'static,
     ) -> Result<Self, OpenError> {
+        Self::open_with(project, state, approver, Confine::default())
+    }
+
+    /// Opens a project, and says how its commands are confined.
+    pub fn open_with(
+        project: &Project,
+        state: &StateDir,
+        approver: impl Approver + 'static,
+        mut confine: Confine,
+    ) -> Result<Self, OpenError> {
+        ground::check_places(&mut confine.places, &project.policy, state)
+            .map_err(|errors| OpenError::Ground { errors })?;
         let grounds =
             ground::open(&project.policy, state).map_err(|errors| OpenError::Ground { errors })?;
         let reach = ground::reach(&project.policy, &grounds);
@@ -137,7 +160,8 @@ impl Session {
         };
         let names = project.policy.zones.iter().map(|zone| zone.name.clone());
         let backings = names.zip(grounds.into_iter().map(|g| Backing::Host(Arc::new(g)))).collect();
-        Self::start(&project.policy, backings, log, Box::new(approver))
+        let quarantine = state.make("quarantine").map_err(|source| OpenError::Audit { source })?;
+        Self::start(&project.policy, backings, log, Box::new(approver), confine, Some(quarantine))
     }
 
     /// Opens a session whose zones are empty and in memory, without a log: for
@@ -150,7 +174,8 @@ impl Session {
             let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
             (zone.name.clone(), Backing::Memory(store))
         });
-        Self::start(policy, backings.collect(), None, Box::new(approver))
+        let confine = Confine::default();
+        Self::start(policy, backings.collect(), None, Box::new(approver), confine, None)
     }
 
     /// Returns what a project file opens outside its own directory.
@@ -165,6 +190,8 @@ impl Session {
         backings: Vec<(String, Backing)>,
         log: Option<Log>,
         approver: Box<dyn Approver>,
+        confine: Confine,
+        quarantine: Option<PathBuf>,
     ) -> Result<Self, OpenError> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|_| OpenError::Random)?;
@@ -176,6 +203,9 @@ impl Session {
             approver,
             memory: Memory::default(),
             log,
+            confine,
+            quarantine,
+            warned: AtomicBool::new(false),
             next: AtomicU64::new(1),
         };
         Ok(Session { shared: Arc::new(shared) })

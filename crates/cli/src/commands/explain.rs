@@ -1,14 +1,15 @@
 //! `zonekeep explain`: why an action would be allowed or not.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use zonekeep::approve::visible;
-use zonekeep::explain::{Explanation, explain};
+use zonekeep::explain::{Explanation, explain, run::explain_run};
 use zonekeep::policy::Verb;
 
-use crate::failure::{Failure, answer_in_json};
+use super::run::ConfineArgs;
+use crate::failure::{Failure, UNSAFE, USAGE, answer_in_json};
 use crate::output;
-use crate::project_args::SandboxArgs;
 
 /// Say whether an action would be allowed, by which rule, and what would change that
 ///
@@ -17,6 +18,7 @@ use crate::project_args::SandboxArgs;
 /// Examples:
 ///   zonekeep explain read /input/a.txt
 ///   zonekeep explain write /input/a.txt --json
+///   zonekeep explain run --rw . -- cargo test
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
@@ -24,12 +26,16 @@ pub(crate) struct Args {
     #[arg(value_enum)]
     verb: Explained,
     /// The path, as an agent would write it
-    path: String,
+    #[arg(required_unless_present = "command")]
+    path: Option<String>,
     /// Print the explanation as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    sandbox: SandboxArgs,
+    confine: ConfineArgs,
+    /// The command, after `explain run`
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
 }
 
 #[derive(clap::ValueEnum, Clone, Copy)]
@@ -37,21 +43,46 @@ enum Explained {
     Read,
     Write,
     Delete,
+    Run,
 }
 
 pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     answer_in_json(args.json);
-    let sandbox = args.sandbox.open()?;
     let verb = match args.verb {
+        Explained::Run if args.command.is_empty() || args.path.is_some() => {
+            let usage = "write the command behind two dashes: zonekeep explain run -- COMMAND";
+            return Err(Failure::message(USAGE, usage));
+        }
+        Explained::Run => return plan(&args.confine, &args.command, args.json),
         Explained::Read => Verb::Read,
         Explained::Write => Verb::Write,
         Explained::Delete => Verb::Delete,
     };
-    let explanation = explain(&sandbox, verb, &args.path);
+    let Some(path) = args.path.filter(|_| args.command.is_empty()) else {
+        return Err(Failure::message(USAGE, "a command can only be explained with `explain run`"));
+    };
+    let sandbox = args.confine.open()?;
+    let explanation = explain(&sandbox, verb, &path);
     if args.json {
         output::json(&explanation)?;
     } else {
         output::text(&visible(&show(&explanation)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the plan of a command.
+pub(crate) fn plan(
+    confine: &ConfineArgs,
+    argv: &[OsString],
+    json: bool,
+) -> Result<ExitCode, Failure> {
+    let sandbox = confine.open()?;
+    let command = confine.command(argv)?;
+    let explained = explain_run(&sandbox, &command).map_err(|error| Failure::new(UNSAFE, error))?;
+    match json {
+        true => output::json(&explained)?,
+        false => output::text(&visible(&explained.to_string()))?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod explain;
 pub(crate) mod init;
 pub(crate) mod log;
+pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod tool;
 pub(crate) mod trust;

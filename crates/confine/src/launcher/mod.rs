@@ -51,6 +51,15 @@ pub fn become_if_asked() {
     crate::tree::this_program_can_launch();
 }
 
+/// Returns the user and group that commands run as, as they see it: never the
+/// superuser in a tree of their own.
+pub fn inside_ids(own_tree: bool) -> (u32, u32) {
+    match own_tree {
+        true => maps::inside(),
+        false => (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()),
+    }
+}
+
 /// A step that failed, and what the system said.
 #[derive(Debug)]
 pub(crate) struct Trouble {

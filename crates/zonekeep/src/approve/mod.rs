@@ -110,6 +110,16 @@ pub trait Approver: Send + Sync {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AllYes;
 
+impl Approver for Box<dyn Approver> {
+    fn ask(&self, request: &Request) -> Answer {
+        self.as_ref().ask(request)
+    }
+
+    fn name(&self) -> &str {
+        self.as_ref().name()
+    }
+}
+
 impl Approver for AllYes {
     fn ask(&self, _: &Request) -> Answer {
         Answer::yes()

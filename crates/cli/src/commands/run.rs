@@ -1,0 +1,152 @@
+//! `zonekeep run`: runs a command inside the sandbox.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use zonekeep::command::{Command, Confine, Outcome, Placed};
+use zonekeep::confine::plan::Access;
+use zonekeep::policy::limit::Limits;
+use zonekeep::{Error, Sandbox};
+
+use crate::failure::{Failure, UNSAFE, USAGE};
+use crate::project_args::SandboxArgs;
+use crate::relay;
+
+/// The exit status of a command that took too long, as `timeout` has it.
+const TIMED_OUT: u8 = 124;
+
+/// Run a command inside the sandbox
+///
+/// The command sees only the directories that the project file or the flags
+/// grant, and has no network unless the file allows it. Its exit status becomes
+/// zonekeep's own; zonekeep uses 124 for a command that took too long, 125 when
+/// it could not be run safely, 126 and 127 as shells do.
+///
+/// Examples:
+///   zonekeep run -- ls /
+///   zonekeep run --rw . -- cargo test
+///   zonekeep run --ro . --timeout 30s --limit memory=512M -- python3 check.py
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) confine: ConfineArgs,
+    /// Show what would be mounted and allowed, and run nothing
+    #[arg(long)]
+    explain: bool,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// The flags that say how a command is confined.
+#[derive(clap::Args)]
+pub(crate) struct ConfineArgs {
+    /// Let the command read and write this directory, at its own path
+    #[arg(long, value_name = "DIR")]
+    rw: Vec<PathBuf>,
+    /// Let the command read this directory, at its own path
+    #[arg(long, value_name = "DIR")]
+    ro: Vec<PathBuf>,
+    /// Refuse to run unless the kernel enforces every rule fully
+    #[arg(long)]
+    strict: bool,
+    /// How to confine the command: auto, namespaces, bubblewrap, landlock, seatbelt or none
+    #[arg(long, value_name = "NAME")]
+    backend: Option<String>,
+    /// End the command after this time, such as 30s or 5m
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<String>,
+    /// Limits such as memory=512M,processes=256,tmp=200M,file_size=200M
+    #[arg(long, value_name = "KEY=VALUE,...")]
+    limit: Vec<String>,
+    #[command(flatten)]
+    sandbox: SandboxArgs,
+}
+
+impl ConfineArgs {
+    /// Opens the sandbox that the flags describe.
+    pub(crate) fn open(&self) -> Result<Sandbox, Failure> {
+        let mut sandbox = self.sandbox.clone();
+        if let Some(backend) = &self.backend {
+            sandbox.project.set.push(format!("sandbox.backend={backend}"));
+        }
+        let placed = |dirs: &[PathBuf], access| {
+            dirs.iter().map(move |dir| Placed { host: dir.clone(), access }).collect::<Vec<_>>()
+        };
+        let mut places = placed(&self.rw, Access::Rw);
+        places.extend(placed(&self.ro, Access::Ro));
+        sandbox.open_with(Confine { launcher: None, places, strict: self.strict })
+    }
+
+    /// Returns the command that the flags describe.
+    pub(crate) fn command(&self, argv: &[OsString]) -> Result<Command, Failure> {
+        let mut command = Command::new(argv.iter().cloned());
+        command.limits = self.limits()?;
+        command.cwd = self.start_dir();
+        Ok(command)
+    }
+
+    fn limits(&self) -> Result<Limits, Failure> {
+        let usage = |error: zonekeep::policy::limit::LimitError| {
+            let hint = error.hint();
+            Failure::message(USAGE, error.to_string()).hint(hint)
+        };
+        let mut limits = Limits::none();
+        for flag in &self.limit {
+            limits.parse_flag(flag).map_err(usage)?;
+        }
+        if let Some(timeout) = &self.timeout {
+            limits.set("time", timeout).map_err(usage)?;
+        }
+        Ok(limits)
+    }
+
+    /// Returns the current directory, where the command has it at its own path.
+    fn start_dir(&self) -> Option<String> {
+        let here = std::env::current_dir().ok()?.canonicalize().ok()?;
+        let granted = self.rw.iter().chain(&self.ro).filter_map(|dir| dir.canonicalize().ok());
+        let first = granted.clone().next()?;
+        let inside = granted.into_iter().any(|dir| here.starts_with(&dir));
+        let dir: &Path = if inside { &here } else { &first };
+        dir.to_str().map(str::to_owned)
+    }
+}
+
+pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
+    if args.explain {
+        return super::explain::plan(&args.confine, &args.command, false);
+    }
+    let sandbox = args.confine.open()?;
+    let command = args.confine.command(&args.command)?;
+    let outcome = relay::run(&sandbox, &command)
+        .map_err(|error| failure(error, command.argv.first().map(OsString::as_os_str)))?;
+    // What it printed has gone to where it goes; this is what is left to say.
+    if !outcome.stderr.is_empty() {
+        eprint!("zonekeep: {}", outcome.stderr);
+    }
+    for note in &outcome.notes {
+        eprintln!("zonekeep: {}", note.strip_prefix("Note: ").unwrap_or(note));
+    }
+    Ok(ExitCode::from(status(&outcome)))
+}
+
+/// Returns the exit status that a shell would give.
+fn status(outcome: &Outcome) -> u8 {
+    match (outcome.exit_code, outcome.signal) {
+        _ if outcome.timed_out => TIMED_OUT,
+        (Some(code), _) => code as u8,
+        (None, Some(signal)) => 128u8.saturating_add(signal as u8),
+        (None, None) => UNSAFE,
+    }
+}
+
+fn failure(error: Error, _program: Option<&std::ffi::OsStr>) -> Failure {
+    let detail = error.detail().map(str::to_owned);
+    match detail {
+        Some(detail) => Failure::message(UNSAFE, detail)
+            .hint("`zonekeep doctor` shows what this machine offers, and what would raise it"),
+        None => Failure::new(UNSAFE, error),
+    }
+}

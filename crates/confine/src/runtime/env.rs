@@ -1,0 +1,155 @@
+//! The environment inside: made from lists, not inherited.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use super::tree::Tree;
+use super::{Host, Settings, files, git};
+use crate::plan::Network;
+
+/// Variables of the caller that say how it looks, not who it is.
+const KEPT: &[&str] = &["LANG", "LANGUAGE", "TZ", "TERM", "COLORTERM", "NO_COLOR"];
+
+/// Variables of the caller that name a file, kept where that is in the tree.
+const KEPT_FILES: &[&str] = &[
+    "CARGO_HTTP_CAINFO",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "LOCALE_ARCHIVE",
+    "NIX_SSL_CERT_FILE",
+    "NODE_EXTRA_CA_CERTS",
+    "PIP_CERT",
+    "REQUESTS_CA_BUNDLE",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "TERMINFO_DIRS",
+];
+
+/// Places in the home directory inside.
+const HOMES: &[(&str, &str)] = &[
+    ("XDG_CACHE_HOME", ".cache"),
+    ("XDG_CONFIG_HOME", ".config"),
+    ("XDG_DATA_HOME", ".local/share"),
+    ("XDG_STATE_HOME", ".local/state"),
+    ("CARGO_HOME", ".cargo"),
+    ("GOPATH", "go"),
+    ("GOCACHE", ".cache/go-build"),
+    ("PIP_CACHE_DIR", ".cache/pip"),
+    ("UV_CACHE_DIR", ".cache/uv"),
+    ("YARN_CACHE_FOLDER", ".cache/yarn"),
+    ("npm_config_cache", ".npm"),
+];
+
+/// What always holds.
+const FIXED: &[(&str, &str)] = &[
+    ("TMPDIR", "/tmp"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    // Empty, so that `git init` writes no sample hooks: hooks are guarded.
+    ("GIT_TEMPLATE_DIR", ""),
+    ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+    ("npm_config_update_notifier", "false"),
+    ("DENO_NO_UPDATE_CHECK", "1"),
+    ("DOTNET_CLI_TELEMETRY_OPTOUT", "1"),
+    ("DOTNET_NOLOGO", "1"),
+    ("HOMEBREW_NO_AUTO_UPDATE", "1"),
+];
+
+/// What makes tools fail at once and clearly where there is no network.
+const OFFLINE: &[(&str, &str)] = &[
+    ("CARGO_NET_OFFLINE", "true"),
+    ("COMPOSER_DISABLE_NETWORK", "1"),
+    ("COREPACK_ENABLE_NETWORK", "0"),
+    ("GOPROXY", "off"),
+    ("MAVEN_ARGS", "--offline"),
+    ("PIP_NO_INDEX", "1"),
+    ("UV_OFFLINE", "1"),
+    ("UV_PYTHON_DOWNLOADS", "never"),
+    ("YARN_ENABLE_NETWORK", "0"),
+    ("npm_config_offline", "true"),
+];
+
+/// What the environment is made from.
+pub(super) struct Parts<'p> {
+    /// The caller.
+    pub(super) host: &'p Host<'p>,
+    /// The sandbox.
+    pub(super) settings: &'p Settings<'p>,
+    /// The directories of `PATH`.
+    pub(super) path: &'p [PathBuf],
+    /// Prefixes of toolchains that the caller names.
+    pub(super) kept: &'p [(&'static str, PathBuf)],
+    /// What toolchains need.
+    pub(super) tools: &'p BTreeMap<OsString, OsString>,
+}
+
+/// Makes the environment. What it leaves out of the caller's wishes is noted.
+pub(super) fn build(
+    parts: &Parts<'_>,
+    tree: &Tree<'_>,
+    notes: &mut Vec<String>,
+) -> BTreeMap<OsString, OsString> {
+    let Parts { host, settings, .. } = *parts;
+    let mut env = BTreeMap::new();
+    let mut set = |name: &str, value: &OsStr| env.insert(OsString::from(name), value.to_owned());
+
+    for (name, value) in host.env {
+        let Some(name) = name.to_str() else { continue };
+        if KEPT.contains(&name)
+            || name.starts_with("LC_")
+            || KEPT_FILES.contains(&name) && tree.leads_to(Path::new(value))
+        {
+            set(name, value);
+        }
+    }
+    for (name, value) in FIXED {
+        set(name, value.as_ref());
+    }
+    for (name, inner) in HOMES {
+        set(name, settings.home.join(inner).as_ref());
+    }
+    if settings.network == Network::Off {
+        for (name, value) in OFFLINE {
+            set(name, value.as_ref());
+        }
+    }
+    for (name, value) in parts.kept {
+        set(name, value.as_ref());
+    }
+    set("SHELL", files::shell(tree).as_ref());
+    set("USER", settings.user.as_ref());
+    set("LOGNAME", settings.user.as_ref());
+    let path = std::env::join_paths(parts.path).unwrap_or_else(|_| "/usr/bin:/bin".into());
+    set("PATH", &path);
+    let settings_of_git = git::settings(host);
+    set("GIT_CONFIG_COUNT", settings_of_git.len().to_string().as_ref());
+    for (i, (key, value)) in settings_of_git.iter().enumerate() {
+        set(&format!("GIT_CONFIG_KEY_{i}"), key.as_ref());
+        set(&format!("GIT_CONFIG_VALUE_{i}"), value.as_ref());
+    }
+    env.extend(parts.tools.clone());
+
+    for name in settings.pass_env {
+        let Some(value) = host.env.get(OsStr::new(name)) else { continue };
+        if name == "PATH" || name == "HOME" || is_for_the_loader(name) {
+            notes.push(format!("{name} is not passed on"));
+        } else {
+            env.insert(name.into(), value.clone());
+        }
+    }
+    for (name, value) in settings.env {
+        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') || name == "HOME" {
+            notes.push(format!("{name} cannot be set"));
+        } else {
+            env.insert(name.into(), value.into());
+        }
+    }
+    env.insert("HOME".into(), settings.home.into());
+    env
+}
+
+/// Returns whether a variable makes the loader or the C library run other code.
+fn is_for_the_loader(name: &str) -> bool {
+    let begins = ["LD_", "DYLD_"].iter().any(|start| name.starts_with(start));
+    begins || matches!(name, "GCONV_PATH" | "GLIBC_TUNABLES" | "LOCPATH" | "NLSPATH")
+}

@@ -1,0 +1,64 @@
+//! Small files of the system that say what holds inside.
+
+use super::Settings;
+use super::tree::Tree;
+use crate::plan::Network;
+
+/// Places the files.
+pub(super) fn place(tree: &mut Tree<'_>, settings: &Settings<'_>) {
+    let shell = shell(tree);
+    tree.file("/etc/passwd", passwd(settings, shell));
+    tree.file("/etc/group", group(settings));
+    tree.file("/etc/nsswitch.conf", nsswitch(settings.network).to_owned());
+    tree.file("/etc/hostname", format!("{}\n", settings.hostname));
+    tree.file("/etc/shells", "/bin/sh\n/bin/bash\n".to_owned());
+    if settings.network == Network::Off {
+        let name = settings.hostname;
+        tree.file("/etc/hosts", format!("127.0.0.1 localhost {name}\n::1 localhost {name}\n"));
+        // Empty: some programs do not start without the file.
+        tree.file("/etc/resolv.conf", String::new());
+    }
+}
+
+/// Returns the shell of the user inside.
+pub(super) fn shell(tree: &Tree<'_>) -> &'static str {
+    if tree.leads_to("/bin/bash".as_ref()) { "/bin/bash" } else { "/bin/sh" }
+}
+
+/// Java and others take the home directory from here, not from `HOME`.
+fn passwd(settings: &Settings<'_>, shell: &str) -> String {
+    let Settings { user, uid, gid, home, .. } = *settings;
+    let mut text = String::new();
+    if uid != 0 {
+        text.push_str("root:x:0:0:root:/root:/bin/sh\n");
+    }
+    text.push_str(&format!("{user}:x:{uid}:{gid}:{user}:{}:{shell}\n", home.display()));
+    if uid != 65534 {
+        text.push_str("nobody:x:65534:65534:nobody:/nonexistent:/bin/false\n");
+    }
+    text
+}
+
+fn group(settings: &Settings<'_>) -> String {
+    let Settings { user, gid, .. } = *settings;
+    let mut text = String::new();
+    if gid != 0 {
+        text.push_str("root:x:0:\n");
+    }
+    text.push_str(&format!("{user}:x:{gid}:\n"));
+    if gid != 65534 {
+        text.push_str("nogroup:x:65534:\n");
+    }
+    text
+}
+
+fn nsswitch(network: Network) -> &'static str {
+    match network {
+        Network::Off => {
+            "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n"
+        }
+        Network::Host => {
+            "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n"
+        }
+    }
+}

@@ -1,0 +1,462 @@
+//! The whole runtime, found on hosts that tests make by hand.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use super::{Host, Runtime, Settings, find};
+use crate::plan::{Entry, Network};
+
+/// A host in a temporary directory, with the home directory `/home/ann`.
+struct Fake {
+    root: tempfile::TempDir,
+    env: BTreeMap<OsString, OsString>,
+    granted: Vec<PathBuf>,
+    network: Network,
+    pass: Vec<String>,
+    set: BTreeMap<String, String>,
+}
+
+impl Fake {
+    /// Makes a host of these paths: `dir/`, `file`, `program!` or `link -> text`.
+    fn new(paths: &[&str]) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let usual =
+            ["usr/bin/bash!", "usr/bin/git!", "usr/lib/", "bin -> usr/bin", "lib -> usr/lib"];
+        for path in usual.iter().chain(paths) {
+            make(root.path(), path);
+        }
+        let env = BTreeMap::new();
+        let (granted, pass, set) = Default::default();
+        Fake { root, env, granted, network: Network::Off, pass, set }.env("PATH", "/usr/bin:/bin")
+    }
+
+    fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.insert(name.into(), value.into());
+        self
+    }
+
+    fn granted(mut self, path: &str) -> Self {
+        self.granted.push(path.into());
+        self
+    }
+
+    fn find(&self) -> Runtime {
+        let host =
+            Host { env: &self.env, home: Some(Path::new("/home/ann")), root: self.root.path() };
+        find(
+            &host,
+            &Settings {
+                home: Path::new("/home/agent"),
+                user: "agent",
+                uid: 1000,
+                gid: 1000,
+                hostname: "box",
+                network: self.network,
+                granted: &self.granted,
+                pass_env: &self.pass,
+                env: &self.set,
+            },
+        )
+    }
+}
+
+fn make(root: &Path, what: &str) {
+    let (path, text) = match what.split_once(" -> ") {
+        Some((path, text)) => (path, Some(text)),
+        None => (what, None),
+    };
+    let at = root.join(path.trim_end_matches('!'));
+    fs::create_dir_all(at.parent().unwrap()).unwrap();
+    if let Some(text) = text {
+        symlink(text, at).unwrap();
+    } else if path.ends_with('/') {
+        fs::create_dir_all(at).unwrap();
+    } else {
+        fs::write(&at, "").unwrap();
+        let mode = if path.ends_with('!') { 0o755 } else { 0o644 };
+        fs::set_permissions(at, fs::Permissions::from_mode(mode)).unwrap();
+    }
+}
+
+/// Returns what is there of the host but the usual: `host`, `host=at` or `at>text`.
+fn places(runtime: &Runtime) -> Vec<String> {
+    let usual = ["/usr", "/bin>usr/bin", "/lib>usr/lib", "/etc/mtab>/proc/self/mounts"];
+    let mut places: Vec<_> = runtime
+        .entries
+        .iter()
+        .filter_map(|entry| match entry {
+            Entry::Bind(bind) if bind.host == bind.at => Some(bind.host.display().to_string()),
+            Entry::Bind(bind) => Some(format!("{}={}", bind.host.display(), bind.at.display())),
+            Entry::Link { at, to } => Some(format!("{}>{}", at.display(), to.display())),
+            Entry::Private { .. } | Entry::File { .. } => None,
+        })
+        .filter(|place| !usual.contains(&place.as_str()))
+        .collect();
+    places.sort();
+    places
+}
+
+fn variable<'r>(runtime: &'r Runtime, name: &str) -> Option<&'r str> {
+    runtime.env.get(OsStr::new(name)).and_then(|value| value.to_str())
+}
+
+fn content<'r>(runtime: &'r Runtime, path: &str) -> Option<&'r str> {
+    runtime.entries.iter().find_map(|entry| match entry {
+        Entry::File { at, content } if at == Path::new(path) => Some(content.as_str()),
+        _ => None,
+    })
+}
+
+#[test]
+fn toolchains_are_placed_and_nothing_beside_them() {
+    let cases: &[(&str, &[&str], &str, &[&str])] = &[
+        (
+            "system only",
+            &["home/ann/.ssh/id_rsa", "etc/shadow", "etc/ssl/private/k"],
+            "/usr/bin",
+            &[],
+        ),
+        (
+            "rustup",
+            &[
+                "home/ann/.cargo/bin/rustup!",
+                "home/ann/.cargo/bin/cargo -> rustup",
+                "home/ann/.cargo/credentials.toml",
+                "home/ann/.cargo/registry/cache/r/a-1.0.0.crate",
+                "home/ann/.cargo/registry/src/r/a-1.0.0/",
+                "home/ann/.rustup/toolchains/stable/",
+                "home/ann/.rustup/downloads/",
+            ],
+            "/home/ann/.cargo/bin:/usr/bin",
+            &[
+                "/home/ann/.cargo/bin",
+                "/home/ann/.cargo/registry/cache=/home/agent/.cargo/registry/cache",
+                "/home/ann/.cargo/registry/src=/home/agent/.cargo/registry/src",
+                "/home/ann/.rustup/toolchains",
+            ],
+        ),
+        (
+            "a crate that is not unpacked",
+            &[
+                "usr/bin/cargo!",
+                "home/ann/.cargo/registry/cache/r/a-1.0.0.crate",
+                "home/ann/.cargo/registry/cache/r/b-1.0.0.crate",
+                "home/ann/.cargo/registry/src/r/a-1.0.0/",
+            ],
+            "/usr/bin",
+            &["/home/ann/.cargo/registry/cache=/home/agent/.cargo/registry/cache"],
+        ),
+        (
+            "one version of nvm",
+            &[
+                "home/ann/.nvm/versions/node/v20/bin/node!",
+                "home/ann/.nvm/versions/node/v18/bin/node!",
+            ],
+            "/home/ann/.nvm/versions/node/v20/bin",
+            &["/home/ann/.nvm/versions/node/v20"],
+        ),
+        (
+            "fnm, through a link in a private directory",
+            &[
+                "home/ann/.local/share/fnm/node-versions/v20/installation/bin/node!",
+                "run/user/1/fnm/7 -> /home/ann/.local/share/fnm/node-versions/v20/installation",
+            ],
+            "/run/user/1/fnm/7/bin",
+            &[
+                "/home/ann/.local/share/fnm/node-versions/v20/installation",
+                "/run/user/1/fnm/7>/home/ann/.local/share/fnm/node-versions/v20/installation",
+            ],
+        ),
+        (
+            "links of ~/.local/bin",
+            &[
+                "home/ann/.local/bin/uv!",
+                "home/ann/.local/share/keyrings/a",
+                "home/ann/.local/bin/ruff -> ../share/uv/tools/ruff/bin/ruff",
+                "home/ann/.local/share/uv/tools/ruff/bin/ruff!",
+                "home/ann/.local/bin/mine -> /home/ann/src/mine/run",
+                "home/ann/src/mine/run!",
+                "home/ann/src/mine/.env",
+                "home/ann/.local/bin/key -> /home/ann/.ssh/id_rsa",
+                "home/ann/.ssh/id_rsa!",
+                "home/ann/.local/bin/text -> /home/ann/notes",
+                "home/ann/notes",
+            ],
+            "/home/ann/.local/bin",
+            &[
+                "/home/ann/.local/bin",
+                "/home/ann/.local/share/uv/tools/ruff",
+                "/home/ann/src/mine/run",
+            ],
+        ),
+        (
+            "sdkman, through its link",
+            &[
+                "home/ann/.sdkman/candidates/java/17/bin/java!",
+                "home/ann/.sdkman/candidates/java/current -> 17",
+            ],
+            "/home/ann/.sdkman/candidates/java/current/bin",
+            &[
+                "/home/ann/.sdkman/candidates/java/17",
+                "/home/ann/.sdkman/candidates/java/current>17",
+            ],
+        ),
+        (
+            "go modules",
+            &[
+                "opt/go/bin/go!",
+                "opt/go/pkg/tool/",
+                "opt/go/VERSION",
+                "home/ann/go/pkg/mod/github.com/x/",
+                "home/ann/go/pkg/mod/cache/download/",
+                "home/ann/go/pkg/mod/cache/vcs/1/config",
+            ],
+            "/opt/go/bin",
+            &["/home/ann/go/pkg/mod/cache/download", "/home/ann/go/pkg/mod/github.com", "/opt/go"],
+        ),
+        (
+            "an unknown prefix",
+            &["opt/x/bin/x!", "opt/x/lib/a", "opt/x/etc/password", "opt/y/secret"],
+            "/opt/x/bin",
+            &["/opt/x/bin", "/opt/x/lib"],
+        ),
+        ("~/bin", &["home/ann/bin/x!", "home/ann/lib/y"], "/home/ann/bin", &["/home/ann/bin"]),
+        (
+            "a directory of mixed files",
+            &["home/ann/stuff/x!", "home/ann/stuff/notes", "home/ann/stuff/.env"],
+            "/home/ann/stuff",
+            &["/home/ann/stuff/x"],
+        ),
+        ("the home directory", &["home/ann/notes"], "/home/ann:/home:/", &[]),
+        (
+            "secrets",
+            &["home/ann/.ssh/bin/x!", "run/wrappers/bin/sudo!"],
+            "/home/ann/.ssh/bin:/run/wrappers/bin",
+            &[],
+        ),
+        (
+            "a link of the system to /opt",
+            &[
+                "usr/bin/java -> /etc/alternatives/java",
+                "etc/alternatives/java -> /opt/jdk/bin/java",
+                "opt/jdk/bin/java!",
+                "opt/jdk/release",
+            ],
+            "/usr/bin",
+            &["/etc/alternatives", "/opt/jdk"],
+        ),
+        (
+            "nix",
+            &[
+                "nix/store/a/bin/x!",
+                "home/ann/.nix-profile -> /nix/var/p",
+                "nix/var/p -> /nix/store/a",
+            ],
+            "/home/ann/.nix-profile/bin",
+            &["/home/ann/.nix-profile>/nix/var/p", "/nix/store", "/nix/var/p>/nix/store/a"],
+        ),
+        (
+            "dotnet",
+            &["home/ann/.dotnet/dotnet!", "home/ann/.dotnet/shared/", "home/ann/.dotnet/corefx/k"],
+            "/home/ann/.dotnet",
+            &["/home/ann/.dotnet/dotnet", "/home/ann/.dotnet/shared"],
+        ),
+        (
+            "another's home",
+            &["home/bob/.cargo/bin/x!", "home/bob/.ssh/id"],
+            "/home/bob/.cargo/bin:/home/bob/.ssh",
+            &["/home/bob/.cargo/bin"],
+        ),
+    ];
+    for (name, paths, path, want) in cases {
+        let fake = Fake::new(paths).env("PATH", path);
+        assert_eq!(places(&fake.find()), *want, "{name}");
+    }
+}
+
+#[test]
+fn only_what_is_listed_comes_from_etc() {
+    let fake = Fake::new(&[
+        "etc/shadow",
+        "etc/ssl/private/key",
+        "etc/ssl/certs/a.pem",
+        "etc/npmrc",
+        "etc/passwd",
+        "etc/localtime -> /usr/share/zoneinfo/UTC",
+        "usr/share/zoneinfo/UTC",
+        "etc/java-17/security/",
+        "etc/java-17/management/jmxremote.password",
+        "etc/timezone -> /data/zone",
+        "data/zone",
+    ]);
+    let want = [
+        "/data/zone=/etc/timezone",
+        "/etc/java-17/security",
+        "/etc/localtime>/usr/share/zoneinfo/UTC",
+        "/etc/ssl/certs",
+    ];
+    assert_eq!(places(&fake.find()), want);
+}
+
+#[test]
+fn the_path_has_nothing_that_a_command_could_plant() {
+    let paths = [
+        "w/bin/git!",
+        "w/node_modules/.bin/x!",
+        "w/.venv/bin/y!",
+        "w/.venv/pyvenv.cfg",
+        "open/bin/z!",
+        "home/ann/tool/bin/t!",
+    ];
+    let cases = [
+        (".:/usr/bin", "/usr/bin"),
+        ("::bin:/usr/bin:/usr/bin", "/usr/bin"),
+        ("/w/bin:/usr/bin", "/usr/bin"),
+        (
+            "/w/node_modules/.bin:/w/.venv/bin:/usr/bin",
+            "/usr/bin:/w/node_modules/.bin:/w/.venv/bin",
+        ),
+        ("/open/bin:/usr/bin", "/usr/bin"),
+        ("/missing:/home/ann/tool/bin:/bin", "/home/ann/tool/bin:/bin"),
+        ("", "/usr/local/bin:/usr/bin:/bin"),
+    ];
+    for (path, want) in cases {
+        let fake = Fake::new(&paths).env("PATH", path).granted("/w");
+        let open = fs::Permissions::from_mode(0o777);
+        fs::set_permissions(fake.root.path().join("open/bin"), open).unwrap();
+        assert_eq!(variable(&fake.find(), "PATH"), Some(want), "{path}");
+    }
+}
+
+#[test]
+fn planted_links_lead_to_interpreters_only() {
+    let fake = Fake::new(&[
+        "w/.venv/bin/python -> /home/ann/.pyenv/versions/3.12/bin/python",
+        "w/.venv/bin/a -> /home/ann/notes",
+        "home/ann/notes!",
+        "w/.venv/bin/b -> /home/ann/.cargo/bin/x",
+        "home/ann/.cargo/bin/x!",
+        "w/.venv/bin/c -> /home/ann/.ssh/id_rsa",
+        "home/ann/.ssh/id_rsa!",
+        "home/ann/.pyenv/versions/3.12/bin/python!",
+        "home/ann/.pyenv/versions/3.11/bin/python!",
+    ])
+    .granted("/w");
+    assert_eq!(places(&fake.find()), ["/home/ann/.pyenv/versions/3.12"]);
+}
+
+#[test]
+fn what_is_granted_is_not_placed_again() {
+    let fake = Fake::new(&["home/ann/.cargo/bin/cargo!", "home/ann/.cargo/registry/cache/"])
+        .env("PATH", "/home/ann/.cargo/bin:/usr/bin")
+        .granted("/home/ann");
+    assert_eq!(places(&fake.find()), [""; 0]);
+}
+
+#[test]
+fn a_home_behind_a_link_is_guarded_under_both_names() {
+    let fake = Fake::new(&["home/ann -> /data/ann", "data/ann/.ssh/bin/x!", "data/ann/bin/y!"])
+        .env("PATH", "/data/ann/.ssh/bin:/home/ann/bin:/data/ann");
+    assert_eq!(places(&fake.find()), ["/data/ann/bin", "/home/ann>/data/ann"]);
+}
+
+#[test]
+fn settings_of_cargo_are_shared_only_without_secrets() {
+    for (text, shared) in [
+        ("[source.x]\nregistry = \"https://mirror/\"", true),
+        ("[registries.x]\ntoken = \"t\"", false),
+        ("[http]\nproxy = \"http://ann:word@proxy\"", false),
+    ] {
+        let fake = Fake::new(&["usr/bin/cargo!", "home/ann/.cargo/config.toml"]);
+        fs::write(fake.root.path().join("home/ann/.cargo/config.toml"), text).unwrap();
+        let places = places(&fake.find());
+        assert_eq!(places.iter().any(|place| place.contains("config.toml")), shared, "{text}");
+    }
+}
+
+#[test]
+fn settings_with_secrets_are_cut_out_of_a_version() {
+    let node = "home/ann/.nvm/versions/node/v20";
+    for (text, whole) in [("prefix=/x", true), ("//r/:_authToken=t", false)] {
+        let fake = Fake::new(&[
+            "home/ann/.nvm/versions/node/v20/bin/node!",
+            "home/ann/.nvm/versions/node/v20/etc/npmrc",
+            "home/ann/.nvm/versions/node/v20/etc/other",
+        ])
+        .env("PATH", "/home/ann/.nvm/versions/node/v20/bin");
+        fs::write(fake.root.path().join(node).join("etc/npmrc"), text).unwrap();
+        let parts = ["/bin", "/etc/other"].map(|part| format!("/{node}{part}"));
+        let want = if whole { vec![format!("/{node}")] } else { parts.to_vec() };
+        assert_eq!(places(&fake.find()), want, "{text}");
+    }
+}
+
+#[test]
+fn the_environment_is_made_and_not_inherited() {
+    let mut fake = Fake::new(&["home/ann/.gitconfig", "opt/jdk/bin/java!", "opt/jdk/release"])
+        .env("AWS_SECRET_ACCESS_KEY", "s")
+        .env("SSH_AUTH_SOCK", "/run/a")
+        .env("LD_PRELOAD", "/x.so")
+        .env("LC_TIME", "C")
+        .env("CI", "1")
+        .env("SSL_CERT_FILE", "/home/ann/cert")
+        .env("JAVA_HOME", "/opt/jdk")
+        .env("GOROOT", "/home/ann");
+    fs::write(fake.root.path().join("home/ann/.gitconfig"), "[user]\nname = Ann").unwrap();
+    fake.pass = vec!["CI".into(), "LD_PRELOAD".into(), "UNSET".into()];
+    fake.set = [("HOME", "/x"), ("USER", "me"), ("LD_LIBRARY_PATH", "/l"), ("A=B", "c")]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+    let runtime = fake.find();
+    let cases = [
+        ("AWS_SECRET_ACCESS_KEY", None),
+        ("SSH_AUTH_SOCK", None),
+        ("LD_PRELOAD", None),
+        ("LD_LIBRARY_PATH", Some("/l")),
+        ("SSL_CERT_FILE", None),
+        ("GOROOT", None),
+        ("A=B", None),
+        ("CI", Some("1")),
+        ("LC_TIME", Some("C")),
+        ("HOME", Some("/home/agent")),
+        ("USER", Some("me")),
+        ("SHELL", Some("/bin/bash")),
+        ("JAVA_HOME", Some("/opt/jdk")),
+        ("CARGO_HOME", Some("/home/agent/.cargo")),
+        ("CARGO_NET_OFFLINE", Some("true")),
+        ("GIT_TEMPLATE_DIR", Some("")),
+        ("GIT_CONFIG_VALUE_0", Some("Ann")),
+        ("GIT_CONFIG_VALUE_1", Some("agent@localhost")),
+    ];
+    for (name, value) in cases {
+        assert_eq!(variable(&runtime, name), value, "{name}");
+    }
+}
+
+#[test]
+fn the_network_decides_about_names_and_caches() {
+    let paths = [
+        "etc/resolv.conf -> /run/r",
+        "run/r",
+        "etc/hosts",
+        "usr/bin/cargo!",
+        "home/ann/.cargo/registry/index/r/",
+    ];
+    let mut fake = Fake::new(&paths);
+    let off = fake.find();
+    assert_eq!(content(&off, "/etc/resolv.conf"), Some(""));
+    assert!(content(&off, "/etc/hosts").unwrap().starts_with("127.0.0.1 localhost box\n"));
+    assert_eq!(
+        places(&off),
+        ["/home/ann/.cargo/registry/index/r=/home/agent/.cargo/registry/index/r"]
+    );
+
+    fake.network = Network::Host;
+    let on = fake.find();
+    assert_eq!(content(&on, "/etc/hosts"), None);
+    assert_eq!(places(&on), ["/etc/hosts", "/run/r=/etc/resolv.conf"]);
+    assert_eq!(variable(&on, "CARGO_NET_OFFLINE"), None);
+}

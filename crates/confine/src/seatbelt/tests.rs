@@ -1,0 +1,746 @@
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use insta::assert_snapshot;
+use zonekeep_policy::guard::{Guards, Reach};
+use zonekeep_policy::limit::Limits;
+use zonekeep_policy::path::AgentPath;
+
+use super::judge::{Form, allows, read};
+use super::*;
+use crate::plan::{Backend, Bind, Role};
+
+fn plan(binds: &[(&str, Access, Role)]) -> Plan {
+    let entry = |(host, access, role): &(&str, Access, Role)| bind(host.into(), *access, *role);
+    let home = "/private/var/zonekeep/1/home";
+    let mut entries: Vec<_> = binds.iter().map(entry).collect();
+    entries.push(Entry::Private { at: home.into() });
+    entries.push(Entry::Private { at: "/private/var/zonekeep/1/tmp".into() });
+    Plan {
+        backend: Backend::Seatbelt,
+        entries,
+        home: home.into(),
+        network: Network::Off,
+        limits: Limits::none(),
+        watch: None,
+        prove: false,
+    }
+}
+
+fn bind(host: PathBuf, access: Access, role: Role) -> Entry {
+    Entry::Bind(Bind { at: host.clone(), host, access, role, identity: None })
+}
+
+fn watching(plan: Plan, patterns: &[&str]) -> Plan {
+    let patterns = patterns.iter().map(|&pattern| pattern.to_owned()).collect();
+    Plan { watch: Some(Watch { patterns, ..Watch::default() }), ..plan }
+}
+
+fn zones() -> Plan {
+    plan(&[
+        ("/Users/me/in", Access::Ro, Role::Zone),
+        ("/Users/me/out", Access::Rw, Role::Zone),
+        ("/opt/tools", Access::Ro, Role::Tool),
+    ])
+}
+
+/// Returns the parts whose comment has these words.
+fn parts(profile: &Profile, words: &[&str]) -> String {
+    let parts: Vec<&str> = profile
+        .text
+        .split("\n\n")
+        .filter(|part| words.iter().any(|word| part.replace("\n; ", " ").contains(word)))
+        .collect();
+    parts.join("\n\n")
+}
+
+#[test]
+fn a_read_only_and_a_writable_zone_without_a_network() {
+    let profile = profile(&zones());
+    assert_snapshot!(profile.text, @r#"
+    ; Made by zonekeep. The last rule that matches decides.
+    (version 1)
+    (deny default)
+
+    ; These are allowed, rule above or not, unless they are denied by name.
+    (deny process-info* nvram* iokit* mach-priv*)
+
+    ; Nothing is started outside: no application, job, script of another program.
+    (deny lsopen job-creation appleevent-send distributed-notification-post)
+
+    ; No rights of the administrator, even where the administrator runs this.
+    (deny system-privilege)
+
+    ; Processes start others, which have the same sandbox, and see and end only those.
+    (allow process-fork)
+    (allow process-info* (target same-sandbox))
+    (allow signal (target same-sandbox))
+
+    ; The system's programs and libraries.
+    (allow file-read* file-test-existence file-map-executable process-exec*
+      ; libraries, and the loader
+      (subpath "/usr/lib")
+      ; programs
+      (subpath "/usr/bin")
+      (subpath "/bin")
+      (subpath "/usr/sbin")
+      (subpath "/sbin")
+      ; programs that programs start
+      (subpath "/usr/libexec")
+      ; frameworks
+      (subpath "/System/Library")
+      (subpath "/System/iOSSupport")
+      ; all libraries in one file, since macOS 13
+      (subpath "/System/Cryptexes")
+      ; the same by its other name
+      (subpath "/System/Volumes/Preboot/Cryptexes")
+      ; all libraries in one file, before macOS 13
+      (subpath "/private/var/db/dyld")
+      ; Rosetta
+      (subpath "/Library/Apple")
+      ; what Rosetta has translated
+      (subpath "/private/var/db/oah")
+      ; what git, clang and python3 in /usr/bin stand for
+      (subpath "/Library/Developer/CommandLineTools"))
+
+    ; What programs of the system read.
+    (allow file-read* file-test-existence
+      ; time zones, terminals, languages
+      (subpath "/usr/share")
+      ; time zones
+      (subpath "/private/var/db/timezone")
+      ; which shell /bin/sh is, and which tools are selected
+      (subpath "/private/var/select")
+      ; the certificates that are trusted
+      (subpath "/private/etc/ssl")
+      ; where programs are
+      (subpath "/private/etc/paths.d")
+      ; the time zone
+      (literal "/private/etc/localtime")
+      ; the system's own users; people are not in it
+      (literal "/private/etc/passwd")
+      ; the system's own groups
+      (literal "/private/etc/group")
+      ; names of ports
+      (literal "/private/etc/services")
+      ; names of protocols
+      (literal "/private/etc/protocols")
+      ; names of shells
+      (literal "/private/etc/shells")
+      ; where programs are
+      (literal "/private/etc/paths")
+      ; read by shells that start
+      (literal "/private/etc/profile")
+      (literal "/private/etc/bashrc")
+      (literal "/private/etc/zshenv")
+      (literal "/private/etc/zprofile")
+      (literal "/private/etc/zshrc")
+      ; which tools are selected
+      (literal "/private/var/db/xcode_select_link"))
+
+    ; The way there: names only.
+    (allow file-read-metadata file-test-existence
+      (literal "/")
+      (literal "/Library")
+      (literal "/Library/Developer")
+      (literal "/System")
+      (literal "/System/Volumes")
+      (literal "/System/Volumes/Data")
+      (literal "/System/Volumes/Preboot")
+      (literal "/dev")
+      (literal "/etc")
+      (literal "/private")
+      (literal "/private/etc")
+      (literal "/private/var")
+      (literal "/private/var/db")
+      (literal "/private/var/run")
+      (literal "/tmp")
+      (literal "/usr")
+      (literal "/var"))
+
+    ; No program starts without reading the root directory: the names in it, no more.
+    (allow file-read-data (literal "/"))
+
+    ; Devices that hold nothing, and what is already open.
+    (allow file-read* file-test-existence file-write-data file-ioctl
+      (literal "/dev/null")
+      (literal "/dev/zero"))
+    (allow file-read* file-test-existence file-ioctl
+      (literal "/dev/random")
+      (literal "/dev/urandom"))
+    (allow file-read* file-test-existence file-write-data
+      (subpath "/dev/fd")
+      (literal "/dev/stdin")
+      (literal "/dev/stdout")
+      (literal "/dev/stderr"))
+
+    ; Terminals: the one that the command was given, and those that it makes, which carry this
+    ; mark. No other can be opened, so settings can be allowed for all.
+    (allow pseudo-tty)
+    (allow file-read* file-test-existence file-write-data file-ioctl
+      (literal "/dev/tty")
+      (literal "/dev/ptmx")
+      (require-all (regex #"^/dev/ttys[0-9]+$") (extension "com.apple.sandbox.pty")))
+    (allow file-ioctl (regex #"^/dev/ttys[0-9]+$"))
+
+    ; What the machine is, and nothing about other processes.
+    (allow sysctl-read
+      (sysctl-name-prefix "hw.")
+      (sysctl-name-prefix "machdep.cpu.")
+      (sysctl-name "kern.argmax")
+      (sysctl-name "kern.hostname")
+      (sysctl-name "kern.iossupportversion")
+      (sysctl-name "kern.maxfiles")
+      (sysctl-name "kern.maxfilesperproc")
+      (sysctl-name "kern.maxproc")
+      (sysctl-name "kern.maxprocperuid")
+      (sysctl-name "kern.ngroups")
+      (sysctl-name "kern.osproductversion")
+      (sysctl-name "kern.osrelease")
+      (sysctl-name "kern.ostype")
+      (sysctl-name "kern.osvariant_status")
+      (sysctl-name "kern.osversion")
+      (sysctl-name "kern.secure_kernel")
+      (sysctl-name "kern.tcsm_available")
+      (sysctl-name "kern.usrstack64")
+      (sysctl-name "kern.version")
+      (sysctl-name "kern.willshutdown")
+      (sysctl-name "machdep.ptrauth_enabled")
+      (sysctl-name "sysctl.proc_cputype")
+      (sysctl-name "sysctl.proc_native")
+      (sysctl-name "vm.loadavg"))
+
+    ; A question that Java asks, which counts as a change.
+    (allow sysctl-write (sysctl-name "kern.grade_cputype"))
+
+    ; Semaphores, as Python's multiprocessing has them. Shared memory has names that all
+    ; programs share: only those of Python and OpenMP, and when something has changed.
+    (allow ipc-posix-sem)
+    (allow ipc-posix-shm*
+      (ipc-posix-name-regex #"^/psm_")
+      (ipc-posix-name-regex #"^/__KMP_REGISTERED_LIB_[0-9]+$"))
+    (allow ipc-posix-shm-read* (ipc-posix-name "apple.shm.notification_center"))
+
+    ; What libraries ask of the kernel when they start: am I meant to have a container?
+    (allow system-mac-syscall (mac-policy-name "vnguard"))
+    (allow system-mac-syscall
+      (require-all (mac-policy-name "Sandbox") (mac-syscall-number 67)))
+
+    ; Services of the system, by name.
+    (allow mach-lookup
+      ; the user's name and home directory
+      (global-name "com.apple.system.opendirectoryd.libinfo")
+      ; the groups of a user
+      (global-name "com.apple.system.opendirectoryd.membership")
+      ; when the time zone or users have changed
+      (global-name "com.apple.system.notification_center"))
+
+    ; The way to what is granted: these directories can be looked at by name, one by one, and
+    ; not listed. Programs that find out where they are need it.
+    (allow file-read-metadata file-test-existence
+      (literal "/Users")
+      (literal "/Users/me")
+      (literal "/opt")
+      (literal "/private/var/zonekeep")
+      (literal "/private/var/zonekeep/1"))
+
+    ; What is granted can be read and run.
+    (allow file-read* file-test-existence file-map-executable process-exec*
+      (subpath "/opt/tools")
+      (subpath "/Users/me/in")
+      (subpath "/Users/me/out")
+      (subpath (param "HOME"))
+      (subpath (param "PRIVATE_1")))
+
+    ; Some of it can be written; what lies deeper comes later, and so decides.
+    (allow file-write*
+      (subpath (param "HOME"))
+      (subpath (param "PRIVATE_1")))
+    (allow file-write*
+      (subpath "/Users/me/out"))
+
+    ; A copy that shares its blocks is a copy: of what can be read, nothing else. Without a
+    ; rule this may be allowed.
+    (deny file-clone)
+    (allow file-clone
+      (subpath "/opt/tools")
+      (subpath "/Users/me/in")
+      (subpath "/Users/me/out")
+      (subpath (param "HOME"))
+      (subpath (param "PRIVATE_1")))
+
+    ; No network, and no sockets of other programs: docker's would be the whole machine.
+    (deny network*)
+
+    ; A name that is looked up leaves the machine too.
+    (deny network-outbound
+      (literal "/private/var/run/mDNSResponder"))
+    (deny mach-lookup
+      ; where names are looked up
+      (global-name "com.apple.SystemConfiguration.DNSConfiguration")
+      ; interfaces and proxies
+      (global-name "com.apple.SystemConfiguration.configd")
+      ; looks names up
+      (global-name "com.apple.dnssd.service")
+      ; checks certificates
+      (global-name "com.apple.trustd")
+      ; checks certificates, with what the user trusts
+      (global-name "com.apple.trustd.agent"))
+
+    ; Unix sockets where files can be written: programs talk to their own parts.
+    (allow system-socket (socket-domain AF_UNIX))
+    (allow network-bind
+      (local unix-socket (subpath "/Users/me/out"))
+      (local unix-socket (subpath (param "HOME")))
+      (local unix-socket (subpath (param "PRIVATE_1"))))
+    (allow network-outbound
+      (remote unix-socket (subpath "/Users/me/out"))
+      (remote unix-socket (subpath (param "HOME")))
+      (remote unix-socket (subpath (param "PRIVATE_1"))))
+
+    ; Rules go by path: what was moved would be judged by its new one. So neither what is
+    ; granted nor any directory above it can be moved or removed.
+    (deny file-write-unlink
+      (literal "/")
+      (literal "/Users")
+      (literal "/Users/me")
+      (literal "/Users/me/in")
+      (literal "/Users/me/out")
+      (literal "/opt")
+      (literal "/opt/tools")
+      (literal "/private")
+      (literal "/private/var")
+      (literal "/private/var/zonekeep")
+      (literal "/private/var/zonekeep/1")
+      (literal "/private/var/zonekeep/1/home")
+      (literal "/private/var/zonekeep/1/tmp"))
+
+    ; A second name would be judged instead of the first: no hard links.
+    (deny file-link)
+
+    ; No file becomes another user's program.
+    (deny file-write-setugid)
+
+    ; These only start what runs outside: better refused at once.
+    (deny process-exec*
+      (literal "/usr/bin/open")
+      (literal "/usr/bin/osascript")
+      (literal "/bin/launchctl"))
+    "#);
+}
+
+#[test]
+fn what_can_be_done_in_zones_and_elsewhere() {
+    let profile = profile(&zones());
+    let cases = [
+        // path, read, run, write
+        ("/Users/me/in/a", true, true, false),
+        ("/Users/me/out/a", true, true, true),
+        ("/Users/me/outside", false, false, false),
+        ("/Users/me/.ssh/id_ed25519", false, false, false),
+        ("/opt/tools/bin/x", true, true, false),
+        ("/usr/bin/env", true, true, false),
+        ("/usr/bin/open", true, false, false),
+        ("/private/etc/master.passwd", false, false, false),
+        ("/private/var/zonekeep/1/tmp/a", true, true, true),
+        ("/private/var/zonekeep/2/tmp/a", false, false, false),
+        ("/private/tmp/a", false, false, false),
+        ("/System/Library/Frameworks/x", true, true, false),
+        ("/System/Volumes/Data/Users/me/.ssh/id_ed25519", false, false, false),
+        ("/Library/Keychains/System.keychain", false, false, false),
+        ("/dev/ttys003", false, false, false),
+    ];
+    for (path, reads, runs, writes) in cases {
+        let got = ["file-read-data", "process-exec", "file-write-create"]
+            .map(|operation| allows(&profile, operation, path));
+        assert_eq!(got, [reads, runs, writes], "{path}");
+    }
+    assert!(allows(&profile, "file-read-metadata", "/Users/me"));
+    assert!(!allows(&profile, "file-read-data", "/Users/me"));
+    assert!(!allows(&profile, "file-read-metadata", "/Users/you"));
+    assert!(!allows(&profile, "file-link", "/Users/me/out/a"));
+    assert!(!allows(&profile, "file-write-setugid", "/Users/me/out/a"));
+}
+
+#[test]
+fn nothing_that_rules_go_by_can_be_moved() {
+    let profile = profile(&zones());
+    for path in ["/", "/Users", "/Users/me", "/Users/me/out", "/private/var/zonekeep/1/tmp"] {
+        assert!(!allows(&profile, "file-write-unlink", path), "{path}");
+    }
+    assert!(allows(&profile, "file-write-unlink", "/Users/me/out/a"));
+}
+
+#[test]
+fn the_innermost_zone_decides() {
+    let profile = profile(&plan(&[
+        ("/w/a/b/c", Access::Rw, Role::Zone),
+        ("/w/a/b", Access::Ro, Role::Zone),
+        ("/w/a", Access::Rw, Role::Zone),
+        ("/private/var/zonekeep/1/home/ro", Access::Ro, Role::Zone),
+    ]));
+    assert!(!allows(&profile, "file-write-data", "/private/var/zonekeep/1/home/ro/x"));
+    let cases = [("/w/a/x", true), ("/w/a/b/x", false), ("/w/a/b/c/x", true), ("/w/x", false)];
+    for (path, writes) in cases {
+        assert_eq!(allows(&profile, "file-write-data", path), writes, "{path}");
+    }
+    assert!(!allows(&profile, "file-write-unlink", "/w/a/b"));
+}
+
+#[test]
+fn the_network_is_off_or_the_hosts() {
+    let off = profile(&zones());
+    let on = profile(&Plan { network: Network::Host, ..zones() });
+    let cases = [
+        ("network-outbound", "ip", false, true),
+        ("network-bind", "ip", false, true),
+        ("network-inbound", "ip", false, true),
+        ("network-outbound", "/private/var/run/mDNSResponder", false, true),
+        ("network-outbound", "/private/var/run/docker.sock", false, false),
+        ("network-outbound", "/Users/me/out/s.sock", true, true),
+        ("network-bind", "/private/var/zonekeep/1/tmp/s.sock", true, true),
+        ("network-bind", "/Users/me/in/s.sock", false, false),
+        ("mach-lookup", "com.apple.trustd.agent", false, true),
+        ("mach-lookup", "com.apple.dnssd.service", false, true),
+        ("mach-lookup", "com.apple.coreservices.launchservicesd", false, false),
+        ("mach-lookup", "com.apple.system.opendirectoryd.libinfo", true, true),
+        ("file-read-data", "/private/etc/hosts", false, true),
+    ];
+    for (operation, subject, in_off, in_on) in cases {
+        let got = [&off, &on].map(|profile| allows(profile, operation, subject));
+        assert_eq!(got, [in_off, in_on], "{operation} {subject}");
+    }
+    assert_snapshot!(
+        parts(&on, &["network", "Names are", "Unix sockets", "Services of"]),
+        @r#"
+    ; Services of the system, by name.
+    (allow mach-lookup
+      ; the user's name and home directory
+      (global-name "com.apple.system.opendirectoryd.libinfo")
+      ; the groups of a user
+      (global-name "com.apple.system.opendirectoryd.membership")
+      ; when the time zone or users have changed
+      (global-name "com.apple.system.notification_center"))
+    (allow mach-lookup
+      ; where names are looked up
+      (global-name "com.apple.SystemConfiguration.DNSConfiguration")
+      ; interfaces and proxies
+      (global-name "com.apple.SystemConfiguration.configd")
+      ; looks names up
+      (global-name "com.apple.dnssd.service")
+      ; checks certificates
+      (global-name "com.apple.trustd")
+      ; checks certificates, with what the user trusts
+      (global-name "com.apple.trustd.agent"))
+
+    ; No network, and no sockets of other programs: docker's would be the whole machine.
+    (deny network*)
+
+    ; The network of the host, with its loopback: macOS has no other.
+    (allow network-outbound (remote ip))
+    (allow network-bind (local ip))
+    (allow network-inbound (local ip))
+    (allow system-socket
+      (socket-domain AF_INET)
+      (socket-domain AF_INET6)
+      (require-all (socket-domain AF_SYSTEM) (socket-protocol 2)))
+
+    ; Names are looked up by a system service.
+    (allow network-outbound
+      (literal "/private/var/run/mDNSResponder"))
+
+    ; Unix sockets where files can be written: programs talk to their own parts.
+    (allow system-socket (socket-domain AF_UNIX))
+    (allow network-bind
+      (local unix-socket (subpath "/Users/me/out"))
+      (local unix-socket (subpath (param "HOME")))
+      (local unix-socket (subpath (param "PRIVATE_1"))))
+    (allow network-outbound
+      (remote unix-socket (subpath "/Users/me/out"))
+      (remote unix-socket (subpath (param "HOME")))
+      (remote unix-socket (subpath (param "PRIVATE_1"))))
+    "#
+    );
+}
+
+#[test]
+fn guarded_files_are_refused_by_name() {
+    let zones = plan(&[
+        ("/Users/me/out", Access::Rw, Role::Zone),
+        ("/Users/me/tmp", Access::Rw, Role::Zone),
+        ("/w", Access::Rw, Role::Zone),
+    ]);
+    let profile =
+        profile(&watching(zones, &["zonekeep.yaml", ".git/**", ".cargo/config.toml", "*.worker"]));
+    assert_snapshot!(parts(&profile, &["Guarded files", "Directories in which"]), @r#"
+    ; Guarded files in zones, at any depth there, whether they exist or not. The file system
+    ; ignores case, and so [gG]; it also takes some other letters for these, such as a long s
+    ; for s and one sharp s for two, and so [^ -~]+.
+    (deny file-write*
+      (require-all
+        (subpath "/w")
+        (require-any
+          (regex #"^/[^/]+/(.*/)?[zZ][oO][nN][eE]([kK]|[^ -~]+)[eE][eE][pP][.][yY][aA][mM][lL](/.*)?$")
+          (regex #"^/[^/]+/(.*/)?[.][gG][iI][tT](/.*)?$")
+          (regex #"^/[^/]+/(.*/)?[.][cC][aA][rR][gG][oO]/[cC][oO][nN]([fF][iI]|[^ -~]+)[gG][.][tT][oO][mM][lL](/.*)?$")
+          (regex #"^/[^/]+/(.*/)?[^/]*[.][wW][oO][rR]([kK]|[^ -~]+)[eE][rR](/.*)?$"))))
+    (deny file-write*
+      (require-all
+        (require-any
+          (subpath "/Users/me/out")
+          (subpath "/Users/me/tmp"))
+        (require-any
+          (regex #"^/[^/]+/[^/]+/[^/]+/(.*/)?[zZ][oO][nN][eE]([kK]|[^ -~]+)[eE][eE][pP][.][yY][aA][mM][lL](/.*)?$")
+          (regex #"^/[^/]+/[^/]+/[^/]+/(.*/)?[.][gG][iI][tT](/.*)?$")
+          (regex #"^/[^/]+/[^/]+/[^/]+/(.*/)?[.][cC][aA][rR][gG][oO]/[cC][oO][nN]([fF][iI]|[^ -~]+)[gG][.][tT][oO][mM][lL](/.*)?$")
+          (regex #"^/[^/]+/[^/]+/[^/]+/(.*/)?[^/]*[.][wW][oO][rR]([kK]|[^ -~]+)[eE][rR](/.*)?$"))))
+
+    ; Directories in which a file is guarded: one that was filled elsewhere must not be put
+    ; there, and none must be moved away to be changed.
+    (deny file-write-create file-write-unlink
+      (require-all
+        (subpath "/w")
+        (regex #"^/[^/]+/(.*/)?[.][cC][aA][rR][gG][oO]$")))
+    (deny file-write-create file-write-unlink
+      (require-all
+        (require-any
+          (subpath "/Users/me/out")
+          (subpath "/Users/me/tmp"))
+        (regex #"^/[^/]+/[^/]+/[^/]+/(.*/)?[.][cC][aA][rR][gG][oO]$")))
+    "#);
+}
+
+#[test]
+fn rules_and_guards_agree() {
+    let guards = Guards::default();
+    let patterns: Vec<&str> = guards.entries().iter().map(|entry| &*entry.pattern).collect();
+    let profile = profile(&watching(zones(), &patterns));
+    let paths = [
+        "a",
+        "a.git",
+        ".gitignore",
+        "git/config",
+        "src/main.rs",
+        ".cargo/registry",
+        "x.workers",
+        "zonekeep.yaml",
+        "b/ZoneKeep.YAML",
+        "zonekeep.yaml/x",
+        ".git",
+        ".GIT/hooks/x",
+        "d/.git/x",
+        ".cargo/config.toml",
+        "d/.Cargo/Config",
+        ".config/fish/x",
+        ".config/other",
+        "main.worker",
+        "w/.worker",
+        ".github/workflows/ci.yml",
+        ".github/CODEOWNERS",
+        ".ssh/x",
+        ".bash_profile",
+        ".bash",
+        "lefthook.yml",
+    ];
+    for path in paths {
+        let agent = AgentPath::absolute(&format!("/{path}")).unwrap();
+        let guarded = guards.find(agent.as_rel(), Reach::File).is_some();
+        let host = format!("/Users/me/out/{path}");
+        assert_eq!(allows(&profile, "file-write-data", &host), !guarded, "{path}");
+        let whole = guards.find(agent.as_rel(), Reach::Tree).is_some();
+        assert_eq!(allows(&profile, "file-write-create", &host), !whole, "{path}, created");
+        assert!(allows(&profile, "file-read-data", &host), "{path}");
+    }
+}
+
+#[test]
+fn other_letters_that_a_file_system_takes_for_the_same_are_guarded() {
+    let profile = profile(&watching(
+        zones(),
+        &[
+            ".bashrc",
+            "*.worker",
+            ".ssh/**",
+            ".git/config",
+            "lefthook.yml",
+            "stra\u{df}e",
+            "caf\u{e9}",
+        ],
+    ));
+    let same = [
+        ".ba\u{17f}hrc",
+        "a.wor\u{212a}er",
+        ".\u{df}h",
+        ".\u{17f}sh",
+        ".git/con\u{fb01}g",
+        "Stra\u{df}e",
+        "cafe\u{301}",
+        "CAF\u{c9}",
+    ];
+    for name in same {
+        let path = format!("/Users/me/out/{name}");
+        assert!(!allows(&profile, "file-write-create", &path), "{name}");
+    }
+    for name in ["caf", "cafe", ".bahrc", "stra", "\u{e9}t\u{e9}"] {
+        let path = format!("/Users/me/out/{name}");
+        assert!(allows(&profile, "file-write-create", &path), "{name}");
+    }
+}
+
+#[test]
+fn guards_hold_in_every_zone_and_not_above_one() {
+    let zones = ["/w/.git", "/w/caf\u{e9} \"1\"/b", "/w/c/.cargo/d"];
+    let zones = zones.map(|zone| (zone, Access::Rw, Role::Zone));
+    let profile = profile(&watching(plan(&zones), &[".git/**", ".cargo/config"]));
+    for (zone, ..) in zones {
+        for (name, writes) in [("a", true), ("config", true), (".git/a", false), ("x/.git", false)]
+        {
+            let path = format!("{zone}/{name}");
+            assert_eq!(allows(&profile, "file-write-data", &path), writes, "{path}");
+        }
+        assert!(!allows(&profile, "file-write-unlink", &format!("{zone}/.cargo")));
+        assert!(!allows(&profile, "file-write-unlink", &format!("{zone}/x/.cargo")));
+    }
+    // Private directories are nobody else's.
+    assert!(allows(&profile, "file-write-data", "/private/var/zonekeep/1/home/.git/config"));
+}
+
+#[test]
+fn paths_are_quoted_or_handed_over_as_parameters() {
+    let hosts: [&[u8]; 4] = [
+        b"/z/a \"b\" \\c",
+        "/z/\u{e9}\u{1f600}".as_bytes(),
+        b"/z/line\n(allow default)\n",
+        b"/z/bytes\xff",
+    ];
+    let mut plan = plan(&[]);
+    for host in hosts {
+        plan.entries.push(bind(OsStr::from_bytes(host).into(), Access::Rw, Role::Zone));
+    }
+    let start = Start {
+        argv: vec!["make".into(), "-p".into()],
+        env: Default::default(),
+        cwd: "/z".into(),
+        limits: Limits::none(),
+        terminal: [false; 3],
+    };
+    let profile = profile(&plan);
+    for host in &hosts[..2] {
+        let path = format!("{}/x", std::str::from_utf8(host).unwrap());
+        assert!(allows(&profile, "file-write-data", &path), "{path}");
+    }
+    assert_snapshot!(parts(&profile, &["can be read and run"]), @r#"
+    ; What is granted can be read and run.
+    (allow file-read* file-test-existence file-map-executable process-exec*
+      (subpath "/z/a \"b\" \\c")
+      (subpath "/z/é😀")
+      (subpath (param "PATH_0"))
+      (subpath (param "PATH_1"))
+      (subpath (param "HOME"))
+      (subpath (param "PRIVATE_1")))
+    "#);
+    let mut shown = command(&plan, &start);
+    assert_eq!(shown[2], OsStr::new(&profile.text));
+    shown[2] = "PROFILE".into();
+    let shown: Vec<_> = shown.iter().map(|word| format!("{word:?}")).collect();
+    assert_snapshot!(shown.join("\n"), @r#"
+    "/usr/bin/sandbox-exec"
+    "-p"
+    "PROFILE"
+    "-DPATH_0=/z/line\n(allow default)\n"
+    "-DPATH_1=/z/bytes\xFF"
+    "-DHOME=/private/var/zonekeep/1/home"
+    "-DPRIVATE_1=/private/var/zonekeep/1/tmp"
+    "--"
+    "make"
+    "-p"
+    "#);
+}
+
+#[test]
+fn no_profile_allows_anything_without_saying_what() {
+    let everything = Guards::default();
+    let patterns: Vec<&str> = everything.entries().iter().map(|entry| &*entry.pattern).collect();
+    let mut nothing = plan(&[]);
+    nothing.entries.clear();
+    let mut shared = plan(&[]);
+    shared.entries =
+        ["/tmp", "/var/tmp", "/dev/shm", "/"].map(|at| Entry::Private { at: at.into() }).into();
+    for plan in [nothing, shared, zones(), watching(zones(), &patterns)] {
+        for network in [Network::Off, Network::Host] {
+            let profile = profile(&Plan { network, ..plan.clone() });
+            let forms = read(&profile.text);
+            let rule = |index: usize| format!("{:?}", forms[index]);
+            assert_eq!(rule(0), r#"List([Word("version"), Word("1")])"#);
+            assert_eq!(rule(1), r#"List([Word("deny"), Word("default")])"#);
+            for form in &forms[2..] {
+                let Form::List(parts) = form else { panic!("{form:?}") };
+                let words: Vec<&str> = parts.iter().filter_map(Form::word).collect();
+                let filtered = words.len() < parts.len();
+                let bare = ["process-fork", "pseudo-tty", "ipc-posix-sem"];
+                match words[0] {
+                    "deny" => {}
+                    "allow" => assert!(filtered || words[1..].iter().all(|w| bare.contains(w))),
+                    other => panic!("a rule that is neither: {other}"),
+                }
+                assert!(!words[1..].contains(&"default"), "{form:?}");
+            }
+            for path in ["/private/tmp/x", "/Users/me/x", "/x"] {
+                assert!(!allows(&profile, "file-write-data", path), "{path}");
+                assert!(!allows(&profile, "file-read-data", path), "{path}");
+            }
+        }
+    }
+}
+
+#[test]
+fn links_that_every_mac_has_are_followed() {
+    let cases = [
+        ("/tmp", "/private/tmp"),
+        ("/tmp/a/", "/private/tmp/a"),
+        ("/var/folders/x", "/private/var/folders/x"),
+        ("/etc/hosts", "/private/etc/hosts"),
+        ("/private/tmp", "/private/tmp"),
+        ("/tmpfs", "/tmpfs"),
+        ("/Users/me/./a", "/Users/me/a"),
+        ("/System/Volumes/Data/Users/me", "/Users/me"),
+        ("/System/Volumes/Data/tmp/a", "/private/tmp/a"),
+        ("/System/Volumes/Data", "/System/Volumes/Data"),
+        ("/", "/"),
+    ];
+    for (path, want) in cases {
+        assert_eq!(physical(Path::new(path)), Path::new(want), "{path}");
+    }
+    let profile = profile(&plan(&[("/tmp/z", Access::Rw, Role::Zone)]));
+    assert!(allows(&profile, "file-write-data", "/private/tmp/z/a"));
+    assert!(!allows(&profile, "file-write-data", "/tmp/z/a"));
+}
+
+#[test]
+fn what_is_not_held_is_said() {
+    let lines = strength().iter().map(|line| format!("{}: {}", line.what, line.degree));
+    let mut whats: Vec<_> = strength().iter().map(|line| line.what).collect();
+    whats.sort();
+    whats.dedup();
+    assert_eq!(whats.len(), strength().len(), "each is said once");
+    assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r#"
+    Files outside of the granted directories are not read: held
+    Files outside of the granted directories are not written: held
+    Files outside of the granted directories are not looked at: partly held
+    Guarded files in writable zones do not come into being or change: partly held
+    Git may change its harmless settings: not held
+    Commands see the tree of the plan: not held
+    /tmp and the home directory are private: partly held
+    With the network off, nothing is reached: held
+    With the network off, commands have a loopback of their own: not held
+    With the network on, services of the host are not reached: not held
+    Other processes are not signalled, traced or asked about: held
+    Commands have processes of their own numbering: not held
+    Shared memory and semaphores are private: partly held
+    Nothing is started outside: held
+    The keychain, the pasteboard and preferences of the user stay out: held
+    No program gets another user's rights: held
+    Limits on memory, processes and disk hold for all processes together: not held
+    "#);
+}

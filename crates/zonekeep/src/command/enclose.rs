@@ -1,0 +1,381 @@
+//! From what a worker holds to a running sandbox that the kernel enforces.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use zonekeep_confine::plan::{Access, Backend, Bind, Entry, Identity, Network, Plan, Role, Watch};
+use zonekeep_confine::probe;
+use zonekeep_confine::runtime::{self, Host, Settings};
+use zonekeep_confine::strength::{self, Held};
+use zonekeep_confine::tree::{Failed, Launcher, Tree};
+use zonekeep_policy::planted::CommandGuards;
+use zonekeep_policy::policy::{self, BackendChoice};
+use zonekeep_policy::{AgentPath, Mode, Spot};
+
+use super::background::Background;
+use super::{Command, Placed};
+use crate::error::Error;
+use crate::sandbox::Sandbox;
+use crate::session::Backing;
+
+/// The home directory inside, unless a zone is named for it.
+const HOME: &str = "/home/agent";
+
+/// The sandboxes of one worker, started when they are first needed.
+#[derive(Debug, Default)]
+pub(crate) struct Enclosure {
+    /// Without and with the right to configure git.
+    trees: [Mutex<Option<Arc<Enclosed>>>; 2],
+    background: Background,
+}
+
+impl Enclosure {
+    pub(super) fn background(&self) -> &Background {
+        &self.background
+    }
+}
+
+/// A running sandbox, and what is known about it.
+#[derive(Debug)]
+pub struct Enclosed {
+    /// The sandbox.
+    pub tree: Tree,
+    /// What is not enforced, in words for the user; empty when all is.
+    pub weaker: Vec<String>,
+    /// The environment of its commands.
+    pub(super) env: BTreeMap<OsString, OsString>,
+}
+
+/// Why nothing confines a command.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.text())]
+pub struct Unconfined {
+    /// Whether the rules forbid to go on without.
+    pub required: bool,
+    /// What was tried, and why it did not work.
+    pub tried: Vec<(Backend, String)>,
+}
+
+impl Unconfined {
+    fn text(&self) -> String {
+        let mut text = match self.required {
+            true => "OS sandbox required but unavailable".to_owned(),
+            false => "the sandbox that was asked for is unavailable".to_owned(),
+        };
+        for (backend, why) in &self.tried {
+            text.push_str(&format!("\n  {backend}: {why}"));
+        }
+        text
+    }
+}
+
+/// What a plan comes with.
+#[derive(Debug)]
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// The environment of commands.
+    pub env: BTreeMap<OsString, OsString>,
+    /// What was found and left out, for people.
+    pub notes: Vec<String>,
+}
+
+impl Sandbox {
+    /// Returns the plan that a command would run by with a backend. Zones that
+    /// do not exist yet are left out.
+    pub fn plan(&self, backend: Backend, command: &Command) -> Result<Planned, Error> {
+        self.planned(backend, command.configures_git())
+    }
+
+    /// Returns the backend that a command would use, of those that are offered.
+    pub(crate) fn preferred(&self, offers: &[probe::Offer]) -> Backend {
+        let candidates = candidates(self.grant().backend().value);
+        let offered = |backend: &Backend| {
+            offers.iter().any(|offer| offer.backend == *backend && offer.available)
+        };
+        let first = candidates.first().copied().unwrap_or(Backend::None);
+        candidates.into_iter().find(offered).unwrap_or(first)
+    }
+
+    fn planned(&self, backend: Backend, git_may_configure: bool) -> Result<Planned, Error> {
+        let grant = self.grant();
+        let own = backend.has_own_tree();
+        let network = match grant.network().value {
+            policy::Network::On => Network::Host,
+            _ => Network::Off,
+        };
+        let mut limits = grant.limits().clone();
+        limits.memory = limits.memory.or_else(most_memory);
+        let home = self.home_inside(own)?;
+        let zones = self.zone_binds(own)?;
+        let places = self.shared().confine.places.iter().map(placed);
+        let granted: Vec<Bind> = zones.into_iter().chain(places).collect();
+        let own_places: Vec<PathBuf> =
+            granted.iter().filter(|bind| bind.host == bind.at).map(|b| b.host.clone()).collect();
+        let host_env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        let host_home = std::env::home_dir();
+        let (uid, gid) = zonekeep_confine::launcher::inside_ids(own);
+        let settings = Settings {
+            home: &home,
+            user: "agent",
+            uid,
+            gid,
+            hostname: "zonekeep",
+            network,
+            granted: &own_places,
+            pass_env: &grant.pass_env().iter().map(|name| name.value.clone()).collect::<Vec<_>>(),
+            env: &grant.env().iter().map(|(k, v)| (k.clone(), v.value.clone())).collect(),
+        };
+        let host = Host { env: &host_env, home: host_home.as_deref(), root: Path::new("/") };
+        let found = runtime::find(&host, &settings);
+        let mut env = found.env;
+        if !own {
+            env.insert("TMPDIR".into(), home.join("tmp").into());
+        }
+        let writable = granted.iter().any(|bind| bind.access == Access::Rw);
+        let watch = match (&self.shared().quarantine, writable && backend != Backend::Seatbelt) {
+            (Some(quarantine), true) => Some(Watch {
+                patterns: CommandGuards::of(grant.guards()).lines(),
+                quarantine: quarantine.clone(),
+                git_may_configure,
+            }),
+            _ => None,
+        };
+        let mut entries = found.entries;
+        entries.extend(granted.into_iter().map(Entry::Bind));
+        let plan =
+            Plan { backend, entries, home, network, limits, watch, prove: grant.prove().value };
+        Ok(Planned { plan, env, notes: found.notes })
+    }
+
+    fn home_inside(&self, own: bool) -> Result<PathBuf, Error> {
+        let home = self.grant().view().home();
+        match (self.grant().view().locate(home), own) {
+            (Some(Spot::In { .. }), true) => Ok(PathBuf::from(home.to_string())),
+            (Some(Spot::In { .. }), false) => self.resolve(&home.to_string()),
+            (_, true) => Ok(PathBuf::from(HOME)),
+            (_, false) => {
+                let name = format!("zonekeep-{}", self.shared().id);
+                Ok(std::env::temp_dir().join(name))
+            }
+        }
+    }
+
+    fn zone_binds(&self, own: bool) -> Result<Vec<Bind>, Error> {
+        let mut binds = Vec::new();
+        for (number, mount) in self.grant().view().mounts().iter().enumerate() {
+            let Backing::Host(ground) = self.backing(number) else { continue };
+            let Some(identity) = ground.identity() else { continue };
+            let (device, inode) = identity;
+            binds.push(Bind {
+                host: ground.real.clone(),
+                at: match own {
+                    true => PathBuf::from(mount.path().to_string()),
+                    false => ground.real.clone(),
+                },
+                access: match mount.zone.mode.value {
+                    Mode::Ro => Access::Ro,
+                    Mode::Rw => Access::Rw,
+                },
+                role: Role::Zone,
+                identity: Some(Identity { device, inode }),
+            });
+        }
+        Ok(binds)
+    }
+
+    /// Makes the zones that do not exist yet, for a command that may write there.
+    fn make_zones(&self) -> Result<(), Error> {
+        for (number, mount) in self.grant().view().mounts().iter().enumerate() {
+            let name = mount.path().to_string();
+            self.backing(number).make().map_err(|fault| Error::failed("use", &name, fault))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the running sandbox for a command after doing the first thing in
+    /// it; starts one if there is none, and the strongest that works.
+    pub(super) fn enclosed<T>(
+        &self,
+        command: &Command,
+        first: impl Fn(&Arc<Enclosed>) -> Result<T, Failed>,
+    ) -> Result<(Arc<Enclosed>, T), Error> {
+        let configures = command.configures_git();
+        let held = &self.enclosure().trees[usize::from(configures)];
+        let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(enclosed) = &*held {
+            match first(enclosed) {
+                // It was ended from outside: a new one is started below.
+                Err(Failed::Gone | Failed::Socket { .. }) => {}
+                Err(failed) => return Err(Error::unconfined(&command.line(), &failed)),
+                Ok(value) => return Ok((Arc::clone(enclosed), value)),
+            }
+        }
+        self.make_zones()?;
+        let confine = &self.shared().confine;
+        let launcher = confine.launcher.clone().or_else(Launcher::find).ok_or_else(|| {
+            let why =
+                "no launcher was found: put `zonekeep` in PATH, or name one in ZONEKEEP_LAUNCHER";
+            Error::Unconfined { command: command.line(), reason: why.to_owned() }
+        })?;
+        let grant = self.grant();
+        let required = grant.require_os_sandbox().value || confine.strict;
+        let choice = grant.backend().value;
+        let mut tried = Vec::new();
+        for backend in candidates(choice) {
+            if backend == Backend::None && required {
+                break;
+            }
+            let Planned { plan, env, .. } = self.planned(backend, configures)?;
+            match self.try_backend(plan, env, &launcher, &first) {
+                Ok((enclosed, value)) => {
+                    *held = Some(Arc::clone(&enclosed));
+                    return Ok((enclosed, value));
+                }
+                Err(Tried::Unavailable(why)) => tried.push((backend, why)),
+                Err(Tried::Failed(failed)) => {
+                    return Err(Error::unconfined(&command.line(), &failed));
+                }
+            }
+        }
+        let unconfined = Unconfined { required, tried };
+        Err(Error::Unconfined { command: command.line(), reason: unconfined.to_string() })
+    }
+
+    fn try_backend<T>(
+        &self,
+        plan: Plan,
+        env: BTreeMap<OsString, OsString>,
+        launcher: &Launcher,
+        first: &impl Fn(&Arc<Enclosed>) -> Result<T, Failed>,
+    ) -> Result<(Arc<Enclosed>, T), Tried> {
+        let backend = plan.backend;
+        let proves = plan.prove;
+        let unavailable = |failed: &Failed| Tried::Unavailable(probe::explain(backend, failed));
+        let tree = Tree::start(plan, launcher).map_err(|failed| unavailable(&failed))?;
+        let mut weaker = Vec::new();
+        // The usual backend is not waited for: what it holds is known.
+        if backend != Backend::Namespaces || self.shared().confine.strict {
+            let layers = tree.layers().map_err(|failed| unavailable(&failed))?;
+            let lacking = strength::strength(tree.plan(), Some(layers));
+            weaker = lacking.iter().filter(|s| s.held != Held::Full).map(lack).collect();
+            if self.shared().confine.strict && !weaker.is_empty() {
+                return Err(Tried::Unavailable(weaker.join("; ")));
+            }
+        }
+        if proves {
+            prove(&tree).map_err(Tried::Unavailable)?;
+        }
+        let enclosed = Arc::new(Enclosed { tree, weaker, env });
+        match first(&enclosed) {
+            Ok(value) => Ok((enclosed, value)),
+            Err(failed) => match enclosed.tree.layers() {
+                Err(failed) => Err(unavailable(&failed)),
+                Ok(_) => Err(Tried::Failed(failed)),
+            },
+        }
+    }
+
+    /// Returns where a command starts: as the agent sees it, and in its tree.
+    pub(crate) fn start_dir(
+        &self,
+        plan: &Plan,
+        command: &Command,
+    ) -> Result<(String, PathBuf), Error> {
+        let given = match &command.cwd {
+            Some(given) => given.clone(),
+            None => return Ok(self.usual_dir(plan)),
+        };
+        // A directory that lies at its own host path.
+        let path = Path::new(&given);
+        if path.is_absolute()
+            && plan.zones().any(|zone| zone.host == zone.at && path.starts_with(&zone.at))
+        {
+            return Ok((given.clone(), path.to_owned()));
+        }
+        let shown = self.shown_path(&given);
+        let agent = AgentPath::absolute(&shown).map_err(|_| Error::from(self.outside(&given)))?;
+        match (self.grant().view().locate(&agent), plan.backend.has_own_tree()) {
+            (Some(_), true) => Ok((shown.clone(), PathBuf::from(shown))),
+            (Some(Spot::In { .. }), false) => Ok((shown.clone(), self.resolve(&shown)?)),
+            _ => Err(self.outside(&given).into()),
+        }
+    }
+
+    fn usual_dir(&self, plan: &Plan) -> (String, PathBuf) {
+        let shown = self.working_dir().to_string();
+        if plan.backend.has_own_tree() {
+            return (shown.clone(), PathBuf::from(shown));
+        }
+        let path = self.resolve(&shown).ok();
+        let path = path.or_else(|| plan.zones().next().map(|zone| zone.host.clone()));
+        (shown, path.unwrap_or_else(|| plan.home.clone()))
+    }
+}
+
+enum Tried {
+    /// This backend does not work here.
+    Unavailable(String),
+    /// It does, and the command failed to start.
+    Failed(Failed),
+}
+
+fn candidates(choice: BackendChoice) -> Vec<Backend> {
+    match choice {
+        BackendChoice::Auto if cfg!(target_os = "macos") => vec![Backend::Seatbelt, Backend::None],
+        BackendChoice::Auto => {
+            vec![Backend::Namespaces, Backend::Bubblewrap, Backend::Landlock, Backend::None]
+        }
+        BackendChoice::Namespaces => vec![Backend::Namespaces],
+        BackendChoice::Bubblewrap => vec![Backend::Bubblewrap],
+        BackendChoice::Landlock => vec![Backend::Landlock],
+        BackendChoice::Seatbelt => vec![Backend::Seatbelt],
+        BackendChoice::None => vec![Backend::None],
+    }
+}
+
+fn lack(strength: &strength::Strength) -> String {
+    let word = match strength.held {
+        Held::Full => "enforced",
+        Held::Partly => "only partly enforced",
+        Held::Not => "not enforced",
+    };
+    match &strength.note {
+        Some(note) => format!("{}: {word} ({note})", strength.rule),
+        None => format!("{}: {word}", strength.rule),
+    }
+}
+
+/// Runs the self-probe; fails with what does not hold.
+pub(super) fn prove(tree: &Tree) -> Result<(), String> {
+    let report = zonekeep_confine::prove::prove(tree).map_err(|failed| failed.to_string())?;
+    let failed: Vec<&str> = report.failed().map(|check| check.name.as_str()).collect();
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(format!("the self-probe could do what must not work: {}", failed.join(", "))),
+    }
+}
+
+fn placed(place: &Placed) -> Bind {
+    let identity = std::fs::metadata(&place.host).ok().map(|meta| {
+        use std::os::unix::fs::MetadataExt;
+        Identity { device: meta.dev(), inode: meta.ino() }
+    });
+    Bind {
+        host: place.host.clone(),
+        at: place.host.clone(),
+        access: place.access,
+        role: Role::Zone,
+        identity,
+    }
+}
+
+/// Returns three quarters of the machine's memory, in bytes.
+fn most_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
+    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes * 1024 / 4 * 3)
+}

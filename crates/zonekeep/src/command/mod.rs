@@ -1,0 +1,155 @@
+//! Commands: what they get, how they are confined, and what they came to.
+
+mod background;
+mod enclose;
+mod notes;
+mod run;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use zonekeep_confine::plan::{Access, Backend};
+use zonekeep_confine::tree::Launcher;
+use zonekeep_policy::limit::Limits;
+
+pub use background::{Background, Job, JobState};
+pub(crate) use enclose::Enclosure;
+pub use enclose::{Enclosed, Planned, Unconfined};
+pub use run::Attached;
+
+/// How a session confines commands, as far as the program that opens it has a
+/// say. The rules are in the project file.
+#[derive(Debug, Clone, Default)]
+pub struct Confine {
+    /// The program that builds sandboxes; found by itself when left out.
+    pub launcher: Option<Launcher>,
+    /// Directories that commands get beside the zones.
+    pub places: Vec<Placed>,
+    /// Whether a command runs only where the kernel enforces every rule fully.
+    pub strict: bool,
+}
+
+/// A host directory that commands see at its own path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    /// The directory's real path.
+    pub host: PathBuf,
+    /// Whether it can be written.
+    pub access: Access,
+}
+
+/// A command to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// The program and its arguments.
+    pub argv: Vec<OsString>,
+    /// Where it starts, as the agent writes it; the working directory when left
+    /// out.
+    pub cwd: Option<String>,
+    /// More environment variables.
+    pub env: BTreeMap<String, String>,
+    /// Tighter limits.
+    pub limits: Limits,
+}
+
+impl Command {
+    /// Returns a command that starts in the working directory.
+    pub fn new<I: IntoIterator<Item = S>, S: Into<OsString>>(argv: I) -> Self {
+        Command {
+            argv: argv.into_iter().map(Into::into).collect(),
+            cwd: None,
+            env: BTreeMap::new(),
+            limits: Limits::none(),
+        }
+    }
+
+    /// Returns the command with a limit on how long it runs.
+    #[must_use]
+    pub fn timeout(mut self, timeout: std::time::Duration) -> Self {
+        self.limits.wall_ms = Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX).max(1));
+        self
+    }
+
+    /// Returns the command line as a shell would take it, for people.
+    pub fn line(&self) -> String {
+        let words = self.argv.iter().map(|word| quoted(&word.to_string_lossy()));
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns whether git is asked to do what it cannot do without changing
+    /// its configuration.
+    fn configures_git(&self) -> bool {
+        let words: Vec<_> = self.argv.iter().map(|word| word.to_string_lossy()).collect();
+        let line = words.join(" ");
+        line.contains("git") && line.split(|c: char| !c.is_alphanumeric()).any(|w| w == "submodule")
+    }
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// What a command came to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// What it printed; the beginning and the end of a long text.
+    pub stdout: String,
+    /// What it said beside that.
+    pub stderr: String,
+    /// Its exit status, unless a signal ended it.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Whether it did not end with status 0.
+    pub failed: bool,
+    /// Whether it was ended because it took too long.
+    pub timed_out: bool,
+    /// Whether part of what it printed was left out.
+    pub truncated: bool,
+    /// Where it ran, as the agent sees it.
+    pub cwd: String,
+    /// How long it ran, in milliseconds.
+    pub duration_ms: u64,
+    /// What the agent should know about it, a sentence each.
+    pub notes: Vec<String>,
+    /// How it was confined.
+    pub backend: Backend,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_reads_as_it_would_be_typed() {
+        let cases: [(&[&str], &str); 4] = [
+            (&["git", "commit", "-m", "a & b"], "git commit -m 'a & b'"),
+            (&["echo", ""], "echo ''"),
+            (&["echo", "it's"], r"echo 'it'\''s'"),
+            (&["ls", "-l", "./a_b"], "ls -l ./a_b"),
+        ];
+        for (argv, line) in cases {
+            assert_eq!(Command::new(argv.iter().copied()).line(), line);
+        }
+    }
+
+    #[test]
+    fn what_needs_to_configure_git() {
+        let cases: [(&[&str], bool); 4] = [
+            (&["git", "submodule", "add", "../lib"], true),
+            (&["sh", "-c", "cd x && git submodule update"], true),
+            (&["git", "commit"], false),
+            (&["submodule"], false),
+        ];
+        for (argv, want) in cases {
+            assert_eq!(Command::new(argv.iter().copied()).configures_git(), want, "{argv:?}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What an agent should know about how its command ended: from what the plan
+//! allowed and what happened, in words it can act on.
+
+use zonekeep_confine::plan::{Access, Network, Plan, Role};
+use zonekeep_confine::tree::Ended;
+use zonekeep_confine::{Caught, Over};
+use zonekeep_policy::limit::Limits;
+
+/// Words by which programs say that something could not be written or opened.
+const FILE_TROUBLE: &[&str] = &[
+    "read-only file system",
+    "erofs",
+    "permission denied",
+    "eacces",
+    "operation not permitted",
+    "eperm",
+];
+
+/// Words by which programs say that a host could not be reached.
+const NETWORK_TROUBLE: &[&str] = &[
+    "could not resolve host",
+    "temporary failure in name resolution",
+    "name or service not known",
+    "no address associated with hostname",
+    "failed to lookup address",
+    "getaddrinfo",
+    "eai_again",
+    "enotfound",
+    "network is unreachable",
+    "enetunreach",
+    "couldn't connect to server",
+    "could not connect to",
+    "failed to connect to",
+    "no matching distribution found",
+    "network request failed",
+    "unable to access 'http",
+    "unknown host",
+    "unknownhostexception",
+    "no such host",
+    "server misbehaving",
+    "failed to download",
+    "failed to fetch",
+    "attempting to make an http request, but --offline",
+    "you're using offline mode",
+    "in offline mode",
+    "dial tcp",
+];
+
+/// What is known about a command that ended.
+pub(super) struct Facts<'f> {
+    pub(super) plan: &'f Plan,
+    pub(super) limits: &'f Limits,
+    pub(super) ended: &'f Ended,
+    pub(super) stdout: &'f str,
+    pub(super) stderr: &'f str,
+    /// Directories that can be written, as the agent names them.
+    pub(super) writable: &'f [String],
+    /// Whether only some hosts were to be reached.
+    pub(super) hosts_listed: bool,
+    /// What was caught, with the path as the agent names it.
+    pub(super) caught: &'f [(String, Caught)],
+}
+
+/// Returns the notes, a sentence or two each.
+pub(super) fn notes(facts: &Facts<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    let ended = facts.ended;
+    let shown = |key: &str| {
+        let entries = facts.limits.entries();
+        entries.into_iter().find(|(name, _)| *name == key).map(|(_, value)| value)
+    };
+    match ended.over {
+        Some(Over::Time) => notes.push(format!(
+            "Note: The command was ended because it ran longer than {}.",
+            shown("time").unwrap_or_default()
+        )),
+        Some(Over::Memory) => notes.push(format!(
+            "Note: The command was ended because it used more memory than {}.",
+            shown("memory").unwrap_or_default()
+        )),
+        Some(Over::Processes) => notes.push(format!(
+            "Note: The command was ended because it had more than {} processes.",
+            shown("processes").unwrap_or_default()
+        )),
+        Some(Over::Output) => notes.push(format!(
+            "Note: The command was ended because it printed more than {}.",
+            shown("output").unwrap_or_default()
+        )),
+        _ => {}
+    }
+    match ended.signal {
+        // SIGXCPU and SIGXFSZ.
+        Some(24) => notes.push(format!(
+            "Note: The command was ended because it used more processor time than {}.",
+            shown("cpu_time").unwrap_or_default()
+        )),
+        Some(25) => notes.push(format!(
+            "Note: The command was ended because a file grew larger than {}.",
+            shown("file_size").unwrap_or_default()
+        )),
+        _ => {}
+    }
+    let failed = ended.code != Some(0);
+    let said = [facts.stderr, facts.stdout].map(str::to_lowercase);
+    let says =
+        |words: &[&str]| said.iter().any(|text| words.iter().any(|word| text.contains(word)));
+    if failed && (says(FILE_TROUBLE) || names_what_is_not_there(facts, &said)) {
+        let list = match facts.writable.is_empty() {
+            true => "none".to_owned(),
+            false => facts.writable.join(", "),
+        };
+        notes.push(format!("Note: This worker's writable paths are: {list}"));
+    }
+    if failed && facts.plan.network == Network::Off && says(NETWORK_TROUBLE) {
+        notes.push("Note: Network access is disabled for this worker.".to_owned());
+        if facts.hosts_listed {
+            notes.push("Note: Lists of allowed hosts do not hold for commands yet.".to_owned());
+        }
+    }
+    if failed
+        && (says(&["no space left on device", "enospc"]))
+        && let Some(tmp) = shown("tmp")
+    {
+        notes.push(format!("Note: /tmp and the home directory hold {tmp} together."));
+    }
+    if ended.left > 0 && ended.over.is_none() {
+        let many = if ended.left == 1 { "One process" } else { "Some processes" };
+        notes.push(format!(
+            "Note: {many} that the command left running in the background ended with it."
+        ));
+    }
+    for (path, caught) in facts.caught {
+        notes.push(match &caught.failed {
+            None => format!(
+                "Note: '{path}' is a guarded file ({}), and what the command put there was moved \
+                 away. The user can restore it.",
+                caught.pattern
+            ),
+            Some(why) => format!(
+                "Note: '{path}' is a guarded file ({}) and could not be moved away: {why}. Tell \
+                 the user.",
+                caught.pattern
+            ),
+        });
+    }
+    notes
+}
+
+/// Returns whether a program complains about an absolute path that is not in
+/// the tree, or that it tried to write where only reading is possible.
+fn names_what_is_not_there(facts: &Facts<'_>, said: &[String; 2]) -> bool {
+    if !said
+        .iter()
+        .any(|text| text.contains("no such file or directory") || text.contains("enoent"))
+    {
+        return false;
+    }
+    let known = |path: &str| {
+        let here = |at: &std::path::Path| std::path::Path::new(path).starts_with(at);
+        facts.plan.entries.iter().any(|entry| match entry {
+            zonekeep_confine::plan::Entry::Bind(bind) => {
+                here(&bind.at) && (bind.role != Role::Zone || bind.access == Access::Rw)
+            }
+            entry => here(entry.at()),
+        }) || ["/tmp", "/dev", "/proc", "/run"].iter().any(|at| here(at.as_ref()))
+            || here(&facts.plan.home)
+    };
+    let words = said
+        .iter()
+        .flat_map(|text| text.split(|c: char| c.is_whitespace() || "'\"`:,;()[]".contains(c)));
+    words.filter(|word| word.len() > 1 && word.starts_with('/')).any(|path| !known(path))
+}

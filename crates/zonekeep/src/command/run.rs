@@ -1,0 +1,373 @@
+//! Running commands: begun, done and written down on one road.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use zonekeep_confine::child::{Capture, Output, Running};
+use zonekeep_confine::plan::Start;
+use zonekeep_confine::tree::{Ended, Failed, Process};
+use zonekeep_confine::{Caught, Over};
+use zonekeep_policy::Verb;
+
+use super::enclose::Enclosed;
+use super::notes::{self, Facts};
+use super::{Command, Outcome};
+use crate::audit::{Record, RunRecord};
+use crate::error::Error;
+use crate::sandbox::Sandbox;
+
+impl Sandbox {
+    /// Runs a command and keeps what it prints.
+    ///
+    /// The caller has decided that it may run: nobody is asked here. The kernel
+    /// holds it to what this worker has; what it does is written down.
+    pub fn run(&self, command: &Command) -> Result<Outcome, Error> {
+        self.run_with_input(command, None)
+    }
+
+    /// Runs a command that reads `input`.
+    pub fn run_with_input(
+        &self,
+        command: &Command,
+        input: Option<BorrowedFd<'_>>,
+    ) -> Result<Outcome, Error> {
+        let written = self.begin(command)?;
+        let started = self.enclosed(command, |enclosed| {
+            let start = self.start(enclosed, command, [false; 3]);
+            match start {
+                Ok((cwd, start)) => {
+                    let capture = Capture { input, ..Capture::default() };
+                    Ok(Ok((cwd, Running::start(&enclosed.tree, start, capture)?)))
+                }
+                Err(error) => Ok(Err(error)),
+            }
+        });
+        let (enclosed, (cwd, running)) = match started {
+            Ok((enclosed, Ok(started))) => (enclosed, started),
+            Ok((_, Err(error))) | Err(error) => return self.not_run(written, error),
+        };
+        match running.wait() {
+            Ok(output) => self.finish(written, command, &enclosed, cwd, Some(output)),
+            Err(failed) => self.ended_badly(written, command, &enclosed, cwd, failed),
+        }
+    }
+
+    /// Starts a command that goes on in the background; returns its number.
+    pub fn run_in_background(&self, command: &Command) -> Result<u64, Error> {
+        let written = self.begin(command)?;
+        let started =
+            self.enclosed(command, |enclosed| match self.start(enclosed, command, [false; 3]) {
+                Ok((cwd, start)) => {
+                    Ok(Ok((cwd, Running::start(&enclosed.tree, start, Capture::default())?)))
+                }
+                Err(error) => Ok(Err(error)),
+            });
+        let (enclosed, (cwd, running)) = match started {
+            Ok((enclosed, Ok(started))) => (enclosed, started),
+            Ok((_, Err(error))) | Err(error) => {
+                return self.not_run(written, error).map(|_: Outcome| 0);
+            }
+        };
+        let (sandbox, command) = (self.clone(), command.clone());
+        let line = command.line();
+        Ok(self.background().add(line, running, move |output| match output {
+            Ok(output) => sandbox.finish(written, &command, &enclosed, cwd, Some(output)),
+            Err(error) => sandbox.not_run(written, error),
+        }))
+    }
+
+    /// Starts a command with the caller's own standard input, output and error,
+    /// or a terminal of its own where `terminal` says so.
+    pub fn attach(
+        &self,
+        command: &Command,
+        stdio: &[BorrowedFd<'_>],
+        terminal: [bool; 3],
+    ) -> Result<Attached, Error> {
+        let written = self.begin(command)?;
+        let started =
+            self.enclosed(command, |enclosed| match self.start(enclosed, command, terminal) {
+                Ok((cwd, start)) => Ok(Ok((cwd, enclosed.tree.command(start, stdio)?))),
+                Err(error) => Ok(Err(error)),
+            });
+        match started {
+            Ok((enclosed, Ok((cwd, process)))) => Ok(Attached {
+                sandbox: self.clone(),
+                command: command.clone(),
+                enclosed,
+                cwd,
+                process,
+                written,
+            }),
+            Ok((_, Err(error))) | Err(error) => {
+                self.not_run(written, error).map(|_: Outcome| unreachable!("always an error"))
+            }
+        }
+    }
+
+    fn start(
+        &self,
+        enclosed: &Arc<Enclosed>,
+        command: &Command,
+        terminal: [bool; 3],
+    ) -> Result<(String, Start), Error> {
+        let plan = enclosed.tree.plan();
+        let (shown, cwd) = self.start_dir(plan, command)?;
+        let mut env = enclosed.env.clone();
+        env.extend(command.env.iter().map(|(name, value)| (name.into(), value.into())));
+        env.insert("HOME".into(), plan.home.clone().into());
+        env.insert("PWD".into(), cwd.clone().into());
+        let argv = command.argv.clone();
+        Ok((shown, Start { argv, env, cwd, limits: command.limits.clone(), terminal }))
+    }
+
+    /// Writes down that a command is about to run.
+    fn begin(&self, command: &Command) -> Result<Written, Error> {
+        let mut record = self.record("run", Verb::Info, String::new(), None);
+        record.action = "run".into();
+        record.outcome = "begun".into();
+        let run = RunRecord { command: command.line(), ..RunRecord::default() };
+        record.run = Some(Box::new(run));
+        let id = record.id.to_string();
+        let time = record.time.to_string();
+        self.put_down(&record, command)?;
+        Ok(Written { id, time, begun: Instant::now(), line: command.line() })
+    }
+
+    fn put_down(&self, record: &Record<'_>, command: &Command) -> Result<(), Error> {
+        self.write_down(record).map_err(|source| Error::Unrecorded {
+            verb: "run",
+            path: command.line(),
+            source,
+        })
+    }
+
+    /// Writes down that a command did not run.
+    fn not_run<T>(&self, written: Written, error: Error) -> Result<T, Error> {
+        let mut record = self.record("run", Verb::Info, String::new(), None);
+        written.complete(&mut record);
+        record.outcome = "failed".into();
+        record.code = Some(error.code().into());
+        record.error = Some(error.to_string().into());
+        record.run = Some(Box::new(RunRecord { command: written.line, ..RunRecord::default() }));
+        // The refusal stands whether or not it could be written down.
+        let _ = self.write_down(&record);
+        Err(error)
+    }
+
+    fn ended_badly(
+        &self,
+        written: Written,
+        command: &Command,
+        enclosed: &Arc<Enclosed>,
+        cwd: String,
+        failed: Failed,
+    ) -> Result<Outcome, Error> {
+        match not_found(&failed, command) {
+            Some((code, text)) => {
+                let ended = ended_with(code);
+                self.conclude(written, command, enclosed, cwd, &ended, None, Some(text))
+            }
+            None => self.not_run(written, Error::unconfined(&command.line(), &failed)),
+        }
+    }
+
+    fn finish(
+        &self,
+        written: Written,
+        command: &Command,
+        enclosed: &Arc<Enclosed>,
+        cwd: String,
+        output: Option<Output>,
+    ) -> Result<Outcome, Error> {
+        let ended = output.as_ref().map_or_else(|| ended_with(0), |output| output.ended.clone());
+        self.conclude(written, command, enclosed, cwd, &ended, output, None)
+    }
+
+    /// Settles what the command left, and writes down how it ended.
+    #[expect(clippy::too_many_arguments, reason = "the end of a command has many sides")]
+    fn conclude(
+        &self,
+        written: Written,
+        command: &Command,
+        enclosed: &Arc<Enclosed>,
+        cwd: String,
+        ended: &Ended,
+        output: Option<Output>,
+        said: Option<String>,
+    ) -> Result<Outcome, Error> {
+        let plan = enclosed.tree.plan();
+        let caught = match plan.watch {
+            Some(_) => enclosed.tree.settle().unwrap_or_else(|failed| vec![unsettled(&failed)]),
+            None => Vec::new(),
+        };
+        let caught: Vec<(String, Caught)> =
+            caught.into_iter().map(|caught| (self.agent_name(&caught.path), caught)).collect();
+        let limits = plan.limits.tightest(&command.limits);
+        let text =
+            |kept: Option<&zonekeep_confine::child::Kept>| kept.map_or(String::new(), |k| k.text());
+        let stdout = text(output.as_ref().map(|output| &output.stdout));
+        let stderr = said.unwrap_or_else(|| text(output.as_ref().map(|output| &output.stderr)));
+        let mut writable = self.writable_roots();
+        let places = self.shared().confine.places.iter();
+        writable.extend(
+            places
+                .filter(|place| place.access == zonekeep_confine::plan::Access::Rw)
+                .map(|place| place.host.display().to_string()),
+        );
+        let hosts_listed =
+            matches!(self.grant().network().value, zonekeep_policy::policy::Network::Hosts { .. });
+        let mut notes = notes::notes(&Facts {
+            plan,
+            limits: &limits,
+            ended,
+            stdout: &stdout,
+            stderr: &stderr,
+            writable: &writable,
+            hosts_listed,
+            caught: &caught,
+        });
+        if !enclosed.weaker.is_empty() && self.shared().warn_once() {
+            notes.push(weaker_note(plan.backend, &enclosed.weaker));
+        }
+        let outcome = Outcome {
+            truncated: output.as_ref().is_some_and(|o| o.stdout.is_cut() || o.stderr.is_cut()),
+            stdout,
+            stderr,
+            exit_code: ended.code,
+            signal: ended.signal,
+            failed: ended.code != Some(0) || ended.over.is_some(),
+            timed_out: ended.over == Some(Over::Time),
+            cwd: cwd.clone(),
+            duration_ms: written.begun.elapsed().as_millis() as u64,
+            notes,
+            backend: plan.backend,
+        };
+        let mut record = self.record("run", Verb::Info, cwd, None);
+        written.complete(&mut record);
+        record.outcome = "done".into();
+        record.bytes = output.as_ref().map(|o| o.stdout.total() + o.stderr.total());
+        record.run = Some(Box::new(RunRecord {
+            command: command.line(),
+            backend: Some(plan.backend.as_str().to_owned()),
+            exit_code: ended.code,
+            signal: ended.signal,
+            over: ended.over.map(|over| format!("{over:?}").to_lowercase()),
+            proved: plan.prove.then_some(true),
+            weaker: enclosed.weaker.clone(),
+            caught: caught.iter().map(|(path, caught)| caught_line(path, caught)).collect(),
+        }));
+        self.write_down(&record)
+            .map_err(|source| Error::HalfRecorded { path: command.line(), source })?;
+        Ok(outcome)
+    }
+
+    /// Returns what an agent calls a host path that it can write.
+    fn agent_name(&self, host: &str) -> String {
+        let path = std::path::PathBuf::from(host);
+        self.agent_path(&path).map_or_else(|| host.to_owned(), |path| path.to_string())
+    }
+}
+
+/// The record of a command that has begun.
+#[derive(Debug)]
+pub(super) struct Written {
+    id: String,
+    time: String,
+    begun: Instant,
+    line: String,
+}
+
+impl Written {
+    fn complete(&self, record: &mut Record<'_>) {
+        record.id = self.id.clone().into();
+        record.time = self.time.clone().into();
+        record.action = "run".into();
+        record.duration_us = self.begun.elapsed().as_micros() as u64;
+    }
+}
+
+/// A command that has the caller's own standard input, output and error.
+#[derive(Debug)]
+pub struct Attached {
+    sandbox: Sandbox,
+    command: Command,
+    enclosed: Arc<Enclosed>,
+    cwd: String,
+    process: Process,
+    written: Written,
+}
+
+impl Attached {
+    /// Returns the process, to talk to it.
+    pub fn process(&self) -> &Process {
+        &self.process
+    }
+
+    /// Settles and writes down how it ended; `over` is the limit that the
+    /// caller ended it for.
+    pub fn finish(
+        self,
+        ended: Result<Ended, Failed>,
+        over: Option<Over>,
+    ) -> Result<Outcome, Error> {
+        let Attached { sandbox, command, enclosed, cwd, process, written } = self;
+        drop(process);
+        match ended {
+            Ok(mut ended) => {
+                ended.over = over.or(ended.over);
+                sandbox.conclude(written, &command, &enclosed, cwd, &ended, None, None)
+            }
+            Err(failed) => sandbox.ended_badly(written, &command, &enclosed, cwd, failed),
+        }
+    }
+}
+
+fn ended_with(code: i32) -> Ended {
+    Ended { code: Some(code), signal: None, over: None, cpu_seconds: 0.0, peak_memory: 0, left: 0 }
+}
+
+/// Returns the status and words of shells for a program that cannot be run.
+fn not_found(failed: &Failed, command: &Command) -> Option<(i32, String)> {
+    let Failed::Step { step, errno: Some(errno), why } = failed else { return None };
+    if step != "run" {
+        return None;
+    }
+    let name = command.argv.first().map(|name| name.to_string_lossy()).unwrap_or_default();
+    Some(match *errno {
+        // ENOENT and ENOTDIR.
+        2 | 20 => (127, format!("{name}: command not found\n")),
+        // EACCES.
+        13 => (126, format!("{name}: cannot be run\n")),
+        _ => (126, format!("{name}: cannot be run: {why}\n")),
+    })
+}
+
+fn unsettled(failed: &Failed) -> Caught {
+    Caught {
+        path: "guarded files".to_owned(),
+        pattern: "all".to_owned(),
+        id: None,
+        failed: Some(failed.to_string()),
+    }
+}
+
+fn caught_line(path: &str, caught: &Caught) -> String {
+    match (&caught.id, &caught.failed) {
+        (_, Some(why)) => format!("{path} ({}): not moved away: {why}", caught.pattern),
+        (Some(id), None) => format!("{path} ({}): quarantine {id}", caught.pattern),
+        (None, None) => format!("{path} ({}): put back", caught.pattern),
+    }
+}
+
+fn weaker_note(backend: zonekeep_confine::plan::Backend, weaker: &[String]) -> String {
+    let names: Vec<&str> =
+        weaker.iter().map(|line| line.split(':').next().unwrap_or(line)).collect();
+    match backend {
+        zonekeep_confine::plan::Backend::None => {
+            "Note: This command ran without an operating-system sandbox.".to_owned()
+        }
+        _ => format!("Note: Not everything is enforced here: {}.", names.join(", ")),
+    }
+}

@@ -1,0 +1,163 @@
+//! What a command would get, and who enforces it.
+
+use std::fmt;
+
+use serde::Serialize;
+use zonekeep_confine::plan::{Access, Backend, Entry, Network, Role};
+use zonekeep_confine::probe::{self, Offer};
+use zonekeep_confine::strength::{self, Strength};
+use zonekeep_confine::tree::Launcher;
+
+use crate::command::Command;
+use crate::error::Error;
+use crate::sandbox::Sandbox;
+
+/// What a command would get.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct RunExplanation {
+    /// The command line.
+    pub command: String,
+    /// The backend that would be used here.
+    pub backend: Backend,
+    /// Where it would start.
+    pub cwd: String,
+    /// Host directories that it would see.
+    pub mounts: Vec<MountLine>,
+    /// Directories of its own that are empty at first.
+    pub private: Vec<String>,
+    /// Its environment.
+    pub environment: Vec<(String, String)>,
+    /// Its limits.
+    pub limits: Vec<(String, String)>,
+    /// What it could reach.
+    pub network: Network,
+    /// How many patterns of files are guarded in what it can write.
+    pub guarded: usize,
+    /// What was found and left out on the way.
+    pub notes: Vec<String>,
+    /// What each backend here would enforce.
+    pub backends: Vec<BackendLine>,
+}
+
+/// A host directory or file that a command would see.
+#[derive(Debug, Serialize)]
+pub struct MountLine {
+    /// Where it would be.
+    pub at: String,
+    /// The host path.
+    pub host: String,
+    /// Whether it could be written.
+    pub access: Access,
+    /// Why it is there.
+    pub role: Role,
+}
+
+/// What one backend would enforce.
+#[derive(Debug, Serialize)]
+pub struct BackendLine {
+    /// Whether it works here.
+    pub offer: Offer,
+    /// What it enforces, where it works.
+    pub strength: Vec<Strength>,
+}
+
+/// Explains what a command would get; runs nothing of it and records nothing.
+pub fn explain_run(sandbox: &Sandbox, command: &Command) -> Result<RunExplanation, Error> {
+    let launcher = sandbox.shared().confine.launcher.clone().or_else(Launcher::find);
+    let offers = launcher.as_ref().map(probe::all).unwrap_or_default();
+    let backend = sandbox.preferred(&offers);
+    let planned = sandbox.plan(backend, command)?;
+    let (cwd, _) = sandbox.start_dir(&planned.plan, command)?;
+    let mut private = vec!["/tmp".to_owned(), "/run".to_owned(), "/dev/shm".to_owned()];
+    if !planned.plan.zones().any(|zone| planned.plan.home.starts_with(&zone.at)) {
+        private.push(planned.plan.home.display().to_string());
+    }
+    let plan = &planned.plan;
+    let mounts = plan.binds().map(|bind| MountLine {
+        at: bind.at.display().to_string(),
+        host: bind.host.display().to_string(),
+        access: bind.access,
+        role: bind.role,
+    });
+    private.extend(plan.entries.iter().filter_map(|entry| match entry {
+        Entry::Private { at } => Some(at.display().to_string()),
+        _ => None,
+    }));
+    let text = |value: &std::ffi::OsString| value.to_string_lossy().into_owned();
+    let backends = offers.into_iter().map(|offer| {
+        let strength = match offer.available {
+            true => sandbox
+                .plan(offer.backend, command)
+                .map(|planned| strength::strength(&planned.plan, offer.layers.as_ref()))
+                .unwrap_or_default(),
+            false => Vec::new(),
+        };
+        BackendLine { offer, strength }
+    });
+    let limits = plan.limits.tightest(&command.limits);
+    Ok(RunExplanation {
+        command: command.line(),
+        backend,
+        cwd,
+        mounts: mounts.collect(),
+        private,
+        environment: planned.env.iter().map(|(name, value)| (text(name), text(value))).collect(),
+        limits: limits.entries().into_iter().map(|(k, v)| (k.to_owned(), v)).collect(),
+        network: plan.network,
+        guarded: plan.watch.as_ref().map_or(0, |watch| watch.patterns.len()),
+        notes: planned.notes.clone(),
+        backends: backends.collect(),
+    })
+}
+
+impl fmt::Display for RunExplanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.command)?;
+        writeln!(f, "  backend: {}", self.backend)?;
+        writeln!(f, "  starts:  {}", self.cwd)?;
+        for (role, title) in
+            [(Role::Zone, "granted"), (Role::Tool, "tools"), (Role::System, "system")]
+        {
+            for mount in self.mounts.iter().filter(|mount| mount.role == role) {
+                let access = match mount.access {
+                    Access::Ro => "ro",
+                    Access::Rw => "rw",
+                };
+                let from = match mount.at == mount.host {
+                    true => String::new(),
+                    false => format!(" from {}", mount.host),
+                };
+                writeln!(f, "  {:9}{access} {}{from}", format!("{title}:"), mount.at)?;
+            }
+        }
+        writeln!(f, "  private: {}", self.private.join(", "))?;
+        let network = match self.network {
+            Network::Off => "none; a loopback of its own",
+            Network::Host => "all that the host can reach",
+        };
+        writeln!(f, "  network: {network}")?;
+        for (name, value) in &self.limits {
+            writeln!(f, "  limit:   {name} {value}")?;
+        }
+        writeln!(f, "  guarded: {} patterns in what can be written", self.guarded)?;
+        for (name, value) in &self.environment {
+            writeln!(f, "  env:     {name}={value}")?;
+        }
+        for note in &self.notes {
+            writeln!(f, "  note:    {note}")?;
+        }
+        for line in &self.backends {
+            let offer = &line.offer;
+            match &offer.why {
+                None => writeln!(f, "  {}: available", offer.backend)?,
+                Some(why) => writeln!(f, "  {}: not available: {why}", offer.backend)?,
+            }
+            for strength in &line.strength {
+                let note = strength.note.as_ref().map(|n| format!(" ({n})")).unwrap_or_default();
+                writeln!(f, "    {:8} {}: {}{note}", strength.held, strength.rule, strength.by)?;
+            }
+        }
+        Ok(())
+    }
+}
