@@ -19,11 +19,12 @@ use crate::sys::{self, Program, Side};
 use crate::wire::{self, Ask, End, Order, Over, Told};
 
 /// How often a running command is held against its limits.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long ended processes may take to go away.
 const LINGER: Duration = Duration::from_secs(5);
-/// Processes that are not the command's own: the limit is for all in the sandbox.
-const OWN_PROCESSES: u64 = 64;
+/// Processes that are not the command's own: the first one, the command's
+/// supervisor, and the one that waits for the next order.
+const OWN_PROCESSES: u64 = 3;
 
 /// What a supervisor needs.
 pub(super) struct Post<'i> {

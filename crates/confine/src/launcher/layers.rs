@@ -128,10 +128,15 @@ fn scoped(version: u32, plan: &Plan) -> Result<Option<Scoped>, Trouble> {
             Backend::None => BitFlags::from(Scope::Signal),
             _ => Scope::Signal | Scope::AbstractUnixSocket,
         };
+        // Every ruleset forbids to move files between directories, unless it
+        // says otherwise.
+        let root = rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
             .scope(scopes)
+            .and_then(|rules| rules.handle_access(AccessFs::Refer))
             .and_then(Ruleset::create)
+            .and_then(|rules| rules.add_rule(PathBeneath::new(root, AccessFs::Refer)))
             .map_err(io::Error::other)
             .and_then(descriptor)
     };
@@ -212,7 +217,8 @@ fn places(plan: &Plan) -> Vec<(PathBuf, Right)> {
             places.push((path.into(), Right::Device));
         }
     } else {
-        for name in ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "fd"] {
+        // Not the directory of terminals: the caller's own are there.
+        for name in ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "fd"] {
             places.push((Path::new("/dev").join(name), Right::Device));
         }
         // What a process finds out about itself; others are not its own.

@@ -302,6 +302,9 @@ impl Root {
             // not ours to write.
             let _ = set(&proc, "sys/kernel/pid_max", &(processes + 400).to_string());
         }
+        // Memory that belongs to no process counts too.
+        let pages = plan.limits.tmp.unwrap_or(u64::MAX) / rustix::param::page_size() as u64;
+        let _ = set(&proc, "sys/kernel/shmall", &pages.to_string());
         for name in PROC_READ_ONLY {
             let path = at.join(name);
             let Ok(target) = self.open(&path, OFlags::PATH) else { continue };
@@ -321,10 +324,7 @@ impl Root {
     ) -> Result<(), Trouble> {
         let dev = Path::new("/dev");
         self.directory(dev, 0o755).during(|| "make /dev".to_owned())?;
-        let null = devices.iter().find(|(name, _)| *name == "null");
-        if let Some((_, null)) = null {
-            self.hide_proc(null)?;
-        }
+        self.hide_proc()?;
         for (name, source) in devices {
             let attributes = Attributes { no_suid: true, no_exec: true, ..Attributes::default() };
             sys::set_mount(source.mount.as_fd(), attributes, false)
@@ -350,10 +350,14 @@ impl Root {
         scratch.place(self, "shm", &dev.join("shm"), 0o1777)
     }
 
-    /// Puts nothing over the parts of `/proc` that tell too much.
-    fn hide_proc(&self, null: &Source) -> Result<(), Trouble> {
-        let empty = memory(&[("size", "4k"), ("mode", "0555")])
-            .during(|| "make an empty directory".to_owned())?;
+    /// Puts something that nobody can open over the parts of `/proc` that tell
+    /// too much.
+    fn hide_proc(&self) -> Result<(), Trouble> {
+        let closed = Path::new("/.closed");
+        let what = || "make something that cannot be opened".to_owned();
+        self.empty_file(closed).during(what)?;
+        rustix::fs::chmodat(&self.mount, ".closed", Mode::empty(), AtFlags::empty())
+            .during(what)?;
         let attributes = Attributes { read_only: true, ..Attributes::default() };
         for name in PROC_HIDDEN {
             let path = Path::new("/proc").join(name);
@@ -361,16 +365,16 @@ impl Root {
             let Ok(target) = self.open(&path, OFlags::PATH) else { continue };
             let stat = rustix::fs::fstat(&target).during(what)?;
             let mount = match FileType::from_raw_mode(stat.st_mode) {
-                FileType::Directory => memory(&[("size", "4k"), ("mode", "0555")]).during(what)?,
-                _ => clone_of(null.mount.as_fd())
-                    .or_else(|_| clone_tree(Path::new("/dev/null")))
-                    .during(what)?,
+                FileType::Directory => memory(&[("size", "4k"), ("mode", "0000")]).during(what)?,
+                _ => {
+                    let closed = self.open(closed, OFlags::PATH).during(what)?;
+                    clone_of(closed.as_fd()).during(what)?
+                }
             };
             sys::set_mount(mount.as_fd(), attributes, false).during(what)?;
             attach(mount.as_fd(), target.as_fd(), Path::new("")).during(what)?;
         }
-        drop(empty);
-        Ok(())
+        rustix::fs::unlinkat(&self.mount, ".closed", AtFlags::empty()).during(what)
     }
 }
 

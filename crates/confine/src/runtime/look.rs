@@ -4,19 +4,34 @@
 //! followed here, component by component, so that an absolute link stays below
 //! the root and every link on the way is known.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
 
 /// How many links a path may go through, as in the kernel.
 const MAX_LINKS: usize = 40;
 
-/// The files of the host.
-#[derive(Debug, Clone, Copy)]
+/// The files of the host, each looked at once.
+#[derive(Debug)]
 pub(super) struct Look<'h> {
     root: &'h Path,
+    seen: RefCell<HashMap<PathBuf, Option<Seen>>>,
+    resolved: RefCell<HashMap<PathBuf, Option<Rc<Resolved>>>>,
+    links: RefCell<HashMap<PathBuf, Rc<Vec<(OsString, PathBuf)>>>>,
+}
+
+/// What is known about a name.
+#[derive(Debug, Clone)]
+enum Seen {
+    /// A link, and its text.
+    Link(PathBuf),
+    /// Anything else.
+    Other(Metadata),
 }
 
 /// Where a path leads.
@@ -31,11 +46,25 @@ pub(super) struct Resolved {
 impl<'h> Look<'h> {
     /// Looks at the files below `root`.
     pub(super) fn new(root: &'h Path) -> Self {
-        Self { root }
+        Self {
+            root,
+            seen: RefCell::default(),
+            resolved: RefCell::default(),
+            links: RefCell::default(),
+        }
     }
 
     /// Follows `path` to what exists there.
-    pub(super) fn resolve(&self, path: &Path) -> Option<Resolved> {
+    pub(super) fn resolve(&self, path: &Path) -> Option<Rc<Resolved>> {
+        if let Some(known) = self.resolved.borrow().get(path) {
+            return known.clone();
+        }
+        let found = self.follow(path).map(Rc::new);
+        self.resolved.borrow_mut().insert(path.to_owned(), found.clone());
+        found
+    }
+
+    fn follow(&self, path: &Path) -> Option<Resolved> {
         if !path.is_absolute() {
             return None;
         }
@@ -48,14 +77,16 @@ impl<'h> Look<'h> {
                 continue;
             }
             let next = real.join(&name);
-            if !self.meta(&next)?.is_symlink() {
-                real = next;
-                continue;
-            }
+            let text = match self.look(&next)? {
+                Seen::Link(text) => text,
+                Seen::Other(_) => {
+                    real = next;
+                    continue;
+                }
+            };
             if links.len() == MAX_LINKS {
                 return None;
             }
-            let text = self.link(&next)?;
             if text.is_absolute() {
                 real = PathBuf::from("/");
             }
@@ -67,7 +98,10 @@ impl<'h> Look<'h> {
 
     /// Returns the text of a link.
     pub(super) fn link(&self, path: &Path) -> Option<PathBuf> {
-        fs::read_link(self.outside(path)).ok()
+        match self.look(path)? {
+            Seen::Link(text) => Some(text),
+            Seen::Other(_) => None,
+        }
     }
 
     /// Returns whether `path` leads to a directory.
@@ -101,9 +135,18 @@ impl<'h> Look<'h> {
     }
 
     /// Returns the links in a directory, sorted: their names and texts.
-    pub(super) fn links_in(&self, path: &Path) -> Vec<(OsString, PathBuf)> {
-        let Some(at) = self.resolve(path) else { return Vec::new() };
-        let Ok(entries) = fs::read_dir(self.outside(&at.real)) else { return Vec::new() };
+    pub(super) fn links_in(&self, path: &Path) -> Rc<Vec<(OsString, PathBuf)>> {
+        let Some(at) = self.resolve(path) else { return Rc::default() };
+        if let Some(known) = self.links.borrow().get(&at.real) {
+            return Rc::clone(known);
+        }
+        let links = Rc::new(self.read_links(&at.real));
+        self.links.borrow_mut().insert(at.real.clone(), Rc::clone(&links));
+        links
+    }
+
+    fn read_links(&self, real: &Path) -> Vec<(OsString, PathBuf)> {
+        let Ok(entries) = fs::read_dir(self.outside(real)) else { return Vec::new() };
         let mut links: Vec<_> = entries
             .flatten()
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()))
@@ -152,7 +195,23 @@ impl<'h> Look<'h> {
     }
 
     fn meta(&self, path: &Path) -> Option<Metadata> {
-        fs::symlink_metadata(self.outside(path)).ok()
+        match self.look(path)? {
+            Seen::Link(_) => None,
+            Seen::Other(meta) => Some(meta),
+        }
+    }
+
+    fn look(&self, path: &Path) -> Option<Seen> {
+        if let Some(known) = self.seen.borrow().get(path) {
+            return known.clone();
+        }
+        let outside = self.outside(path);
+        let found = fs::symlink_metadata(&outside).ok().and_then(|meta| match meta.is_symlink() {
+            true => fs::read_link(outside).ok().map(Seen::Link),
+            false => Some(Seen::Other(meta)),
+        });
+        self.seen.borrow_mut().insert(path.to_owned(), found.clone());
+        found
     }
 
     fn outside(&self, path: &Path) -> PathBuf {

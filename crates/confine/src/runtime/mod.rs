@@ -84,7 +84,7 @@ pub struct Runtime {
 /// What cannot be read is left out: a runtime is never refused, but may lack a
 /// tool, and the notes say so.
 pub fn find(host: &Host<'_>, settings: &Settings<'_>) -> Runtime {
-    let look = Look::new(host.root);
+    let look = std::rc::Rc::new(Look::new(host.root));
     let mut tree = Tree::new(look, host.home, settings.granted);
     system::place(&mut tree, settings.network);
     files::place(&mut tree, settings);

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use super::tools::Tools;
 
@@ -54,7 +55,7 @@ fn judge(tools: &mut Tools<'_>, dir: &Path) -> Verdict {
     if !dir.is_absolute() {
         return Verdict::Out("it is relative");
     }
-    let look = tools.tree.look;
+    let look = Rc::clone(&tools.tree.look);
     let Some(at) = look.resolve(dir).filter(|_| look.is_dir(dir)) else {
         return Verdict::Absent;
     };

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
 
 use super::look::fits;
 use super::table::{
@@ -89,7 +90,7 @@ impl<'h> Tools<'h> {
     /// Places the interpreters that a virtual environment in a granted directory
     /// leads to. The links may be planted: they lead to known rows or nowhere.
     pub(super) fn take_interpreters(&mut self, bin: &Path) {
-        for (name, _) in self.tree.look.links_in(bin) {
+        for (name, _) in self.tree.look.links_in(bin).iter() {
             let link = bin.join(name);
             let Some(at) = self.tree.look.resolve(&link) else { continue };
             if self.take_rows(&at.real, 1, |tool| tool.interpreters) {
@@ -111,7 +112,7 @@ impl<'h> Tools<'h> {
     /// Places what belongs to programs in the directories of `path`.
     pub(super) fn take_programs(&mut self, path: &[PathBuf]) {
         for tool in TOOLS {
-            let look = self.tree.look;
+            let look = Rc::clone(&self.tree.look);
             let has = |name: &&str| path.iter().any(|dir| look.is_program(&dir.join(name)));
             if !tool.programs.iter().any(has) {
                 continue;
@@ -222,7 +223,7 @@ impl<'h> Tools<'h> {
     /// Returns `path`, or what it is made of but for the settings inside that hold
     /// secrets.
     fn without_secrets(&self, path: PathBuf) -> Vec<PathBuf> {
-        let look = self.tree.look;
+        let look = Rc::clone(&self.tree.look);
         let below = VERSIONS.iter().find(|(name, _)| path.ends_with(name)).map_or("", |v| v.1);
         let inside =
             SETTINGS_INSIDE.iter().flat_map(|name| look.matches(&path, &format!("{below}{name}")));
@@ -270,7 +271,7 @@ impl<'h> Tools<'h> {
     }
 
     fn may_share(&self, root: &Path, from: &Path, when: When) -> bool {
-        let look = self.tree.look;
+        let look = Rc::clone(&self.tree.look);
         match when {
             When::Always => true,
             When::Without(words) => self.is_harmless(from, words),
@@ -295,7 +296,7 @@ impl<'h> Tools<'h> {
             if self.tree.deny.home_of(prefix).is_some_and(|home| home == prefix) {
                 break;
             }
-            let look = self.tree.look;
+            let look = Rc::clone(&self.tree.look);
             let fits =
                 |layout: &&Layout| layout.marks.iter().all(|mark| look.exists(&prefix.join(mark)));
             let Some(layout) = LAYOUTS.iter().find(fits) else { continue };
@@ -324,7 +325,7 @@ impl<'h> Tools<'h> {
 
     /// Places the programs of a directory, and nothing else that is in it.
     fn take_mixed(&mut self, dir: &Path) -> bool {
-        let look = self.tree.look;
+        let look = Rc::clone(&self.tree.look);
         let names = look.names(dir).into_iter().map(|name| dir.join(name));
         let programs: Vec<_> = names.filter(|path| look.is_program(path)).collect();
         if programs.len() > MAX_PROGRAMS {
@@ -365,10 +366,10 @@ impl<'h> Tools<'h> {
             return;
         }
         let Some(at) = self.tree.look.resolve(dir) else { return };
-        if !self.followed.insert(at.real) {
+        if !self.followed.insert(at.real.clone()) {
             return;
         }
-        for (name, text) in self.tree.look.links_in(dir) {
+        for (name, text) in self.tree.look.links_in(dir).iter() {
             if self.tree.covers(&joined(dir, &text)) {
                 continue;
             }
@@ -385,7 +386,7 @@ impl<'h> Tools<'h> {
 
     /// Places what a link leads to.
     fn take_target(&mut self, real: &Path, depth: usize) {
-        let look = self.tree.look;
+        let look = Rc::clone(&self.tree.look);
         if self.take_rows(real, depth, |_| true) || self.take_layout(real, depth) {
             return;
         }

@@ -1,6 +1,7 @@
 //! The entries of a runtime as they come together.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use super::deny::Deny;
 use super::look::Look;
@@ -30,7 +31,7 @@ impl Placed {
 #[derive(Debug)]
 pub(super) struct Tree<'h> {
     /// The files of the host.
-    pub(super) look: Look<'h>,
+    pub(super) look: Rc<Look<'h>>,
     /// What never gets a place.
     pub(super) deny: Deny,
     granted: Vec<PathBuf>,
@@ -39,10 +40,10 @@ pub(super) struct Tree<'h> {
 
 impl<'h> Tree<'h> {
     /// Starts with nothing but what the caller places.
-    pub(super) fn new(look: Look<'h>, home: Option<&Path>, granted: &[PathBuf]) -> Self {
+    pub(super) fn new(look: Rc<Look<'h>>, home: Option<&Path>, granted: &[PathBuf]) -> Self {
         // Both the path as given and the path that it leads to.
         let both = |path: &Path| {
-            let real = look.resolve(path).map(|at| at.real);
+            let real = look.resolve(path).map(|at| at.real.clone());
             std::iter::once(path.to_path_buf()).chain(real)
         };
         // Every path would lie in an empty one.
@@ -76,7 +77,7 @@ impl<'h> Tree<'h> {
         if !covered && self.deny.refuses(&at.real) {
             return Placed::Refused;
         }
-        for (place, text) in at.links {
+        for (place, text) in at.links.iter().cloned() {
             if !self.covers(&place) && !self.has_at(&place) {
                 self.entries.push(Entry::Link { at: place, to: text });
             }
@@ -90,7 +91,7 @@ impl<'h> Tree<'h> {
             Entry::Link { at: place, .. } => !place.starts_with(&at.real),
             Entry::Private { .. } | Entry::File { .. } => true,
         });
-        self.bind(at.real.clone(), at.real, role);
+        self.bind(at.real.clone(), at.real.clone(), role);
         Placed::New
     }
 
@@ -101,7 +102,7 @@ impl<'h> Tree<'h> {
         if self.has_at(&at) {
             return Placed::Covered;
         }
-        self.bind(found.real, at, role);
+        self.bind(found.real.clone(), at, role);
         Placed::New
     }
 

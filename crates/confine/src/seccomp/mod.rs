@@ -431,6 +431,7 @@ mod tests {
             ("adjtimex", libc::SYS_adjtimex),
             ("clock_adjtime", libc::SYS_clock_adjtime),
             ("userfaultfd", libc::SYS_userfaultfd),
+            ("memfd_create", libc::SYS_memfd_create),
             ("move_pages", libc::SYS_move_pages),
             ("migrate_pages", libc::SYS_migrate_pages),
             ("open_by_handle_at", libc::SYS_open_by_handle_at),

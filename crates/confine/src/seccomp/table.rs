@@ -46,6 +46,7 @@ const MACHINE: &str = "is for whoever runs the machine";
 const CLOCK: &str = "changes the machine's clock";
 const OLD: &str = "is old and unused, and one thing less to get right";
 const MEMORY: &str = "steers memory of other processes or helps exploits wait";
+const UNCOUNTED: &str = "is memory of no process, which no limit would count";
 const HANDLES: &str = "opens files by handle, past every directory";
 const SET_ID_BITS: &str = "would leave a file that runs with its owner's rights";
 const SOCKETS: &str = "only Unix, IPv4, IPv6 and route information sockets are needed";
@@ -118,6 +119,8 @@ pub const TABLE: &[Line] = &[
     line("adjtimex", Some(159), Some(171), DENY, CLOCK),
     line("clock_adjtime", Some(305), Some(266), DENY, CLOCK),
     line("userfaultfd", Some(323), Some(282), DENY, MEMORY),
+    line("memfd_create", Some(319), Some(279), ABSENT, UNCOUNTED),
+    line("memfd_secret", Some(447), Some(447), ABSENT, UNCOUNTED),
     line("move_pages", Some(279), Some(239), DENY, MEMORY),
     line("migrate_pages", Some(256), Some(238), DENY, MEMORY),
     line("open_by_handle_at", Some(304), Some(265), DENY, HANDLES),

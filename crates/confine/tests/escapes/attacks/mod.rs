@@ -1,0 +1,36 @@
+//! The attacks, by what they are aimed at: one file for each.
+
+use crate::attack::Attack;
+
+mod files;
+mod ipc;
+mod kernel;
+mod leaks;
+mod mounts;
+mod network;
+mod planted;
+mod processes;
+mod setid;
+mod system;
+mod terminal;
+mod work;
+
+const GROUPS: &[&[&Attack]] = &[
+    files::ALL,
+    system::ALL,
+    setid::ALL,
+    mounts::ALL,
+    processes::ALL,
+    terminal::ALL,
+    ipc::ALL,
+    network::ALL,
+    kernel::ALL,
+    planted::ALL,
+    leaks::ALL,
+    work::ALL,
+];
+
+/// Returns all attacks.
+pub(crate) fn all() -> impl Iterator<Item = &'static Attack> {
+    GROUPS.iter().flat_map(|group| group.iter().copied())
+}

@@ -1,0 +1,129 @@
+//! The one place where an attack meets the sandbox.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use zonekeep_confine::Over;
+use zonekeep_confine::child::{Capture, Running};
+use zonekeep_confine::plan::{Access, Backend, Bind, Entry, Network, Plan, Role, Start, Watch};
+use zonekeep_confine::runtime::{self, Host, Settings};
+use zonekeep_confine::tree::{Launcher, Tree};
+use zonekeep_policy::guard::Guards;
+use zonekeep_policy::limit::Limits;
+use zonekeep_policy::planted::CommandGuards;
+
+use crate::scene::{MAX_MEMORY, MAX_PROCESSES, Scene};
+
+/// What a confined command came to.
+#[derive(Debug)]
+pub(crate) struct Confined {
+    /// Its exit status; 128 and the number for a signal.
+    pub(crate) exit: i32,
+    /// What it printed.
+    pub(crate) stdout: String,
+    /// What it said beside that.
+    pub(crate) stderr: String,
+}
+
+/// Runs a command on a backend, as the user of this process, or says why that
+/// backend is not to be had here.
+///
+/// The zones are at `/rw` and `/ro` and the attacker at `/attacker` where the
+/// backend has a tree of its own, and at their host paths otherwise. The working
+/// directory is the writable zone, the network is off, the limits are
+/// `MAX_PROCESSES` and `MAX_MEMORY`.
+pub(crate) fn run(backend: Backend, scene: &Scene, argv: &[String]) -> Result<Confined, String> {
+    let plan = plan(backend, scene, argv);
+    let (cwd, env) = (plan.0.zones().next().map(|zone| zone.at.clone()), plan.1);
+    let plan = plan.0;
+    let limits = plan.limits.clone();
+    let tree = Tree::start(plan, &Launcher::this_program()).map_err(|failed| failed.to_string())?;
+    tree.layers().map_err(|failed| failed.to_string())?;
+    let start = Start {
+        argv: argv.iter().map(OsString::from).collect(),
+        env,
+        cwd: cwd.unwrap_or_default(),
+        limits,
+        terminal: [false; 3],
+    };
+    let capture = Capture { input: None, keep: 1 << 20 };
+    let output = Running::start(&tree, start, capture)
+        .and_then(Running::wait)
+        .map_err(|failed| failed.to_string())?;
+    if tree.plan().watch.is_some() {
+        tree.settle().map_err(|failed| failed.to_string())?;
+    }
+    let ended = output.ended;
+    Ok(Confined {
+        exit: ended.code.unwrap_or_else(|| 128 + ended.signal.unwrap_or(0)),
+        stdout: format!("{}{}", output.stdout.text(), over(ended.over)),
+        stderr: output.stderr.text(),
+    })
+}
+
+/// An attack that was ended for what it used did not get away with it.
+fn over(over: Option<Over>) -> String {
+    match over {
+        Some(over @ (Over::Memory | Over::Processes)) => format!("HELD ended: {over:?}\n"),
+        _ => String::new(),
+    }
+}
+
+fn plan(backend: Backend, scene: &Scene, argv: &[String]) -> (Plan, BTreeMap<OsString, OsString>) {
+    let own = backend.has_own_tree();
+    let home = match own {
+        true => PathBuf::from("/home/agent"),
+        false => scene.dir().join("private-home"),
+    };
+    let (uid, gid) = zonekeep_confine::launcher::inside_ids(own);
+    let host_env = BTreeMap::from([("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())]);
+    let host = Host { env: &host_env, home: None, root: Path::new("/") };
+    let found = runtime::find(
+        &host,
+        &Settings {
+            home: &home,
+            user: "agent",
+            uid,
+            gid,
+            hostname: "zonekeep",
+            network: Network::Off,
+            granted: &[],
+            pass_env: &[],
+            env: &BTreeMap::new(),
+        },
+    );
+    let bind = |host: PathBuf, at: &str, access, role| {
+        let at = if own { PathBuf::from(at) } else { host.clone() };
+        Entry::Bind(Bind { host, at, access, role, identity: None })
+    };
+    let mut entries = found.entries;
+    entries.push(bind(scene.rw(""), "/rw", Access::Rw, Role::Zone));
+    entries.push(bind(scene.dir().join("ro"), "/ro", Access::Ro, Role::Zone));
+    entries.push(bind(scene.attacker(), "/attacker", Access::Ro, Role::Tool));
+    let limits = Limits {
+        processes: Some(MAX_PROCESSES),
+        memory: Some(MAX_MEMORY),
+        wall_ms: Some(20_000),
+        ..Limits::default()
+    };
+    let watch = Watch {
+        patterns: CommandGuards::of(&Guards::default()).lines(),
+        quarantine: scene.dir().join("quarantine"),
+        git_may_configure: argv.iter().any(|word| word.contains("submodule")),
+    };
+    let mut env = found.env;
+    if !own {
+        env.insert("TMPDIR".into(), home.join("tmp").into());
+    }
+    let plan = Plan {
+        backend,
+        entries,
+        home,
+        network: Network::Off,
+        limits,
+        watch: Some(watch),
+        prove: false,
+    };
+    (plan, env)
+}
