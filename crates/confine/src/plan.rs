@@ -112,6 +112,12 @@ pub struct Bind {
     pub identity: Option<Identity>,
 }
 
+impl From<Bind> for Entry {
+    fn from(bind: Bind) -> Self {
+        Entry::Bind(bind)
+    }
+}
+
 /// One thing in the tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

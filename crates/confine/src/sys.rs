@@ -351,6 +351,9 @@ fn prepare(program: &Program<'_>) -> Result<(), (usize, i32)> {
     // longer than this process.
     unsafe {
         done(0, libc::setsid().into())?;
+        if libc::getpriority(libc::PRIO_PROCESS, 0) < 0 {
+            done(0, libc::setpriority(libc::PRIO_PROCESS, 0, 0).into())?;
+        }
         if let Some(terminal) = program.terminal {
             let fd = program.stdio[terminal].as_raw_fd();
             done(0, libc::ioctl(fd, libc::TIOCSCTTY, 0).into())?;

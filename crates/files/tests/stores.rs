@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "the tests build and inspect trees from outside")]
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, reason = "tests")]
 
-mod common;
+pub mod common;
 
 use common::{Case, SECRET, code, on_every_store, place, rel};
 use zonekeep_files::delete::delete;

@@ -237,6 +237,7 @@ mod tests {
             code: None,
             error: None,
             bytes: Some(1),
+            run: None,
             duration_us: 5,
         }
     }

@@ -32,6 +32,7 @@ pub mod trust;
 
 mod error;
 mod ground;
+mod held;
 mod perform;
 mod sandbox;
 mod session;

@@ -18,6 +18,7 @@ use zonekeep_policy::{
 
 use crate::command::Enclosure;
 use crate::error::Error;
+use crate::held::Held;
 
 use crate::perform::{Call, Done};
 use crate::session::{Backing, Shared};
@@ -54,6 +55,7 @@ pub struct Sandbox {
     /// By mount.
     backings: Arc<Vec<Backing>>,
     enclosure: Arc<Enclosure>,
+    held: Arc<Held>,
 }
 
 /// The most characters of a diff that a question shows.
@@ -171,11 +173,16 @@ impl Sandbox {
             shared.backing(&mount.zone.name).cloned().expect("a grant only holds opened zones")
         });
         let backings = Arc::new(backings.collect());
-        Sandbox { shared, grant: Arc::new(grant), backings, enclosure: Arc::default() }
+        let held = Arc::new(Held::new(grant.view().mounts().len()));
+        Sandbox { shared, grant: Arc::new(grant), backings, enclosure: Arc::default(), held }
     }
 
     pub(crate) fn shared(&self) -> &Shared {
         &self.shared
+    }
+
+    pub(crate) fn held(&self) -> &Held {
+        &self.held
     }
 
     pub(crate) fn enclosure(&self) -> &Enclosure {
@@ -414,7 +421,7 @@ impl Sandbox {
         let target = self.target("write_file", Verb::Write, path)?;
         let action = Action::new("write_file", Verb::Write, target).bytes(content.len() as u64);
         let diff = |place: &Place| {
-            let store = self.backings[place.mount()].store();
+            let store = self.store(place.mount());
             let store = store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
             let mut after = Vec::new();
             if options.append {
@@ -449,7 +456,7 @@ impl Sandbox {
         let target = self.target("edit_file", Verb::Edit, path)?;
         let action = Action::new("edit_file", Verb::Edit, target);
         let diff = |place: &Place| {
-            let store = self.backings[place.mount()].store()?;
+            let store = self.store(place.mount())?;
             let before = files::read::read_whole(&*store, place, MAX_COMPARED).ok()?;
             let before = Decoded::new(&before)?;
             let after = files::edit::apply_within(&before.text, edits, 4 * MAX_COMPARED).ok()?;
@@ -510,7 +517,7 @@ impl Sandbox {
         self.perform(Call::of(Action::new("list_files", Verb::List, target)), |permit| {
             let listing = match permit.place() {
                 None => self.list_root(limit),
-                Some(place) => match self.backings[place.mount()].store() {
+                Some(place) => match self.store(place.mount()) {
                     Some(store) => look(&*store, place)?,
                     None if place.path().is_root() => {
                         Listing { entries: Vec::new(), total: 0, truncated: false }
@@ -542,7 +549,7 @@ impl Sandbox {
         self.perform(Call::of(Action::new("list_files", Verb::Find, target)), |permit| {
             let mut found = Paths::default();
             for place in permit.places() {
-                let Some(store) = self.backings[place.mount()].store() else {
+                let Some(store) = self.store(place.mount()) else {
                     if place.path().is_root() { continue } else { return Err(missing()) }
                 };
                 let name = self.zones()[place.mount()];
@@ -573,7 +580,7 @@ impl Sandbox {
         self.perform(Call::of(Action::new("search_files", Verb::Search, target)), |permit| {
             let mut all = Matches::default();
             for place in permit.places() {
-                let Some(store) = self.backings[place.mount()].store() else {
+                let Some(store) = self.store(place.mount()) else {
                     if place.path().is_root() { continue } else { return Err(missing()) }
                 };
                 let name = self.zones()[place.mount()];
@@ -642,7 +649,7 @@ impl Sandbox {
         self.perform(Call::of(Action::new("file_info", Verb::Info, target)), |permit| {
             let value = match permit.place() {
                 None => None,
-                Some(place) => match self.backings[place.mount()].store() {
+                Some(place) => match self.store(place.mount()) {
                     Some(store) => Some(files::stat::info(&*store, place)?),
                     None if place.path().is_root() => None,
                     None => return Err(missing()),
@@ -672,14 +679,15 @@ impl Sandbox {
     /// Returns the store behind a place, for work on what is there.
     fn existing<'p>(&self, place: Option<&'p Place>) -> Result<(Arc<dyn Store>, &'p Place), Fault> {
         let place = place.ok_or(Fault::IsDirectory)?;
-        let store = self.backings[place.mount()].store().ok_or_else(missing)?;
+        let store = self.store(place.mount()).ok_or_else(missing)?;
         Ok((store, place))
     }
 
     /// Returns the store behind a place, for work that may make it.
     fn made<'p>(&self, place: Option<&'p Place>) -> Result<(Arc<dyn Store>, &'p Place), Fault> {
         let place = place.ok_or(Fault::IsDirectory)?;
-        Ok((self.backings[place.mount()].make()?, place))
+        self.backings[place.mount()].make()?;
+        Ok((self.store(place.mount()).ok_or(Fault::Gone)?, place))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -86,7 +85,7 @@ pub(crate) struct Shared {
     pub(crate) log: Option<Log>,
     pub(crate) confine: Confine,
     /// Where guarded files go that commands made.
-    pub(crate) quarantine: Option<PathBuf>,
+    pub(crate) state: Option<StateDir>,
     warned: AtomicBool,
     next: AtomicU64,
 }
@@ -160,8 +159,8 @@ impl Session {
         };
         let names = project.policy.zones.iter().map(|zone| zone.name.clone());
         let backings = names.zip(grounds.into_iter().map(|g| Backing::Host(Arc::new(g)))).collect();
-        let quarantine = state.make("quarantine").map_err(|source| OpenError::Audit { source })?;
-        Self::start(&project.policy, backings, log, Box::new(approver), confine, Some(quarantine))
+        let state = Some(state.clone());
+        Self::start(&project.policy, backings, log, Box::new(approver), confine, state)
     }
 
     /// Opens a session whose zones are empty and in memory, without a log: for
@@ -191,7 +190,7 @@ impl Session {
         log: Option<Log>,
         approver: Box<dyn Approver>,
         confine: Confine,
-        quarantine: Option<PathBuf>,
+        state: Option<StateDir>,
     ) -> Result<Self, OpenError> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|_| OpenError::Random)?;
@@ -204,7 +203,7 @@ impl Session {
             memory: Memory::default(),
             log,
             confine,
-            quarantine,
+            state,
             warned: AtomicBool::new(false),
             next: AtomicU64::new(1),
         };

@@ -170,11 +170,15 @@ fn rlimits(plan: &Plan, limits: &Limits) -> Vec<(libc::__rlimit_resource_t, u64,
         (Resource::Nofile, libc::RLIMIT_NOFILE, limits.open_files),
         (Resource::Fsize, libc::RLIMIT_FSIZE, limits.file_size),
     ];
-    // Elsewhere it would count all processes of the user.
-    if plan.backend.has_own_tree() {
-        let processes = limits.processes.map(|n| n.saturating_add(OWN_PROCESSES));
-        wanted.push((Resource::Nproc, libc::RLIMIT_NPROC, processes));
-    }
+    // Without a tree of its own all processes of the user count, and the
+    // superuser's not at all.
+    let others = match plan.backend.has_own_tree() {
+        true => 0,
+        false => processes::of_this_user(),
+    };
+    let processes =
+        limits.processes.map(|n| n.saturating_add(OWN_PROCESSES).saturating_add(others));
+    wanted.push((Resource::Nproc, libc::RLIMIT_NPROC, processes));
     let held = |resource, limit: u64| {
         rustix::process::getrlimit(resource).maximum.map_or(limit, |most| most.min(limit))
     };

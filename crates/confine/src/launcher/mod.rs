@@ -167,6 +167,9 @@ fn start(
                 Side::Parent(pid) => pid,
                 Side::Child => {
                     sys::set_name(c"zonekeep");
+                    // A flood of processes must not keep supervisors from
+                    // seeing it; the commands themselves get no more than usual.
+                    let _ = rustix::process::nice(-10);
                     be_first(plan, sandbox, keeper)
                 }
             }

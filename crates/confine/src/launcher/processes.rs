@@ -69,6 +69,18 @@ fn look(pid: i32) -> Option<Seen> {
     })
 }
 
+/// Returns how many threads this user has on the machine.
+pub(crate) fn of_this_user() -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let own = rustix::process::getuid().as_raw();
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.metadata().is_ok_and(|meta| meta.uid() == own))
+        .filter_map(|entry| look(entry.file_name().to_str()?.parse().ok()?))
+        .map(|process| process.threads)
+        .sum()
+}
+
 /// Ends all processes that come from `ancestor`, as well as that can be done by
 /// looking: all are stopped before any is killed, so that none can start more.
 pub(crate) fn kill_below(ancestor: Pid) {

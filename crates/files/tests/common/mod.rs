@@ -7,6 +7,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use tempfile::TempDir;
 use zonekeep_files::write::{WriteOptions, write};
@@ -51,6 +52,9 @@ fn host_cases() -> Vec<Case> {
         .collect()
 }
 
+/// How directories become stores, where another crate runs these tests.
+pub static OPENER: OnceLock<fn(&Path) -> HostStore> = OnceLock::new();
+
 /// A directory with a neighbour outside of it that holds a secret.
 pub fn host_case(label: &'static str, lookup: Lookup) -> Option<Case> {
     let temp = TempDir::new().unwrap();
@@ -58,7 +62,10 @@ pub fn host_case(label: &'static str, lookup: Lookup) -> Option<Case> {
     std::fs::create_dir(base.join("inside")).unwrap();
     std::fs::create_dir(base.join("outside")).unwrap();
     std::fs::write(base.join("outside/secret"), SECRET).unwrap();
-    let store = HostStore::open(&base.join("inside")).unwrap();
+    let store = OPENER.get().map_or_else(
+        || HostStore::open(&base.join("inside")).unwrap(),
+        |open| open(&base.join("inside")),
+    );
     if lookup == Lookup::Openat2 && store.lookup() != Lookup::Openat2 {
         eprintln!("skipped: the kernel has no lookup beneath a directory");
         assert!(std::env::var("ZONEKEEP_TEST_REQUIRE").as_deref() != Ok("all"));

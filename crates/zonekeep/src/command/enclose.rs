@@ -109,9 +109,9 @@ impl Sandbox {
         let mut limits = grant.limits().clone();
         limits.memory = limits.memory.or_else(most_memory);
         let home = self.home_inside(own)?;
-        let zones = self.zone_binds(own)?;
+        let zones = self.zone_binds(own).into_iter().map(|(_, bind)| bind);
         let places = self.shared().confine.places.iter().map(placed);
-        let granted: Vec<Bind> = zones.into_iter().chain(places).collect();
+        let granted: Vec<Bind> = zones.chain(places).collect();
         let own_places: Vec<PathBuf> =
             granted.iter().filter(|bind| bind.host == bind.at).map(|b| b.host.clone()).collect();
         let host_env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
@@ -135,10 +135,13 @@ impl Sandbox {
             env.insert("TMPDIR".into(), home.join("tmp").into());
         }
         let writable = granted.iter().any(|bind| bind.access == Access::Rw);
-        let watch = match (&self.shared().quarantine, writable && backend != Backend::Seatbelt) {
-            (Some(quarantine), true) => Some(Watch {
+        let watch = match (&self.shared().state, writable) {
+            (Some(state), true) => Some(Watch {
                 patterns: CommandGuards::of(grant.guards()).lines(),
-                quarantine: quarantine.clone(),
+                quarantine: state.make("quarantine").map_err(|error| Error::Unconfined {
+                    command: "commands".to_owned(),
+                    reason: format!("the quarantine for guarded files cannot be made: {error}"),
+                })?,
                 git_may_configure,
             }),
             _ => None,
@@ -163,13 +166,14 @@ impl Sandbox {
         }
     }
 
-    fn zone_binds(&self, own: bool) -> Result<Vec<Bind>, Error> {
+    /// Returns the zones that exist, with the number of the mount of each.
+    pub(crate) fn zone_binds(&self, own: bool) -> Vec<(usize, Bind)> {
         let mut binds = Vec::new();
         for (number, mount) in self.grant().view().mounts().iter().enumerate() {
             let Backing::Host(ground) = self.backing(number) else { continue };
             let Some(identity) = ground.identity() else { continue };
             let (device, inode) = identity;
-            binds.push(Bind {
+            let bind = Bind {
                 host: ground.real.clone(),
                 at: match own {
                     true => PathBuf::from(mount.path().to_string()),
@@ -181,9 +185,10 @@ impl Sandbox {
                 },
                 role: Role::Zone,
                 identity: Some(Identity { device, inode }),
-            });
+            };
+            binds.push((number, bind));
         }
-        Ok(binds)
+        binds
     }
 
     /// Makes the zones that do not exist yet, for a command that may write there.
