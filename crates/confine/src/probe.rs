@@ -1,26 +1,275 @@
-//! stub
-use crate::plan::Backend;
-use crate::tree::Failed;
-/// stub
-pub fn explain(_backend: Backend, failed: &Failed) -> String {
-    failed.to_string()
+//! Which backends this machine offers, and what it takes to have the others.
+
+mod facts;
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use zonekeep_policy::limit::Limits;
+
+use self::facts::Facts;
+use crate::backend::bubblewrap;
+use crate::plan::{Access, Backend, Bind, Entry, Network, Plan, Role};
+use crate::sys;
+use crate::tree::{Failed, Launcher, Tree};
+use crate::wire::Layers;
+
+/// Whether a backend can be used here.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Offer {
+    /// The backend.
+    pub backend: Backend,
+    /// Whether it can be used.
+    pub available: bool,
+    /// Why not; or what it lacks here.
+    pub why: Option<String>,
+    /// The one command or setting that would make it available.
+    pub raise: Option<String>,
+    /// The version of what carries it out.
+    pub version: Option<String>,
+    /// Which layers a sandbox of it has here.
+    pub layers: Option<Layers>,
 }
 
-/// stub
-#[derive(Debug, serde::Serialize)]
-pub struct Offer {
-    /// stub
-    pub backend: Backend,
-    /// stub
-    pub available: bool,
-    /// stub
-    pub why: Option<String>,
-    /// stub
-    pub raise: Option<String>,
-    /// stub
-    pub layers: Option<crate::wire::Layers>,
+impl Offer {
+    fn available(backend: Backend, version: Option<String>) -> Self {
+        Offer { backend, available: true, why: None, raise: None, version, layers: None }
+    }
+
+    fn missing(backend: Backend, why: impl Into<String>, raise: Option<&str>) -> Self {
+        let (why, raise) = (Some(why.into()), raise.map(str::to_owned));
+        Offer { backend, available: false, why, raise, version: None, layers: None }
+    }
 }
-/// stub
-pub fn all(_l: &crate::tree::Launcher) -> Vec<Offer> {
-    Vec::new()
+
+/// Returns what this machine offers, the strongest first.
+pub fn all(launcher: &Launcher) -> Vec<Offer> {
+    Backend::ALL.into_iter().map(|backend| probe(backend, launcher)).collect()
+}
+
+/// Returns whether a backend can be used here. For those with a tree of their
+/// own a small one is really made.
+pub fn probe(backend: Backend, launcher: &Launcher) -> Offer {
+    match backend {
+        Backend::Namespaces => match stands(smallest(backend), launcher) {
+            Ok(layers) => {
+                Offer { layers: Some(layers), ..Offer::available(backend, Facts::read().kernel) }
+            }
+            Err(failed) => explain(backend, &failed),
+        },
+        Backend::Bubblewrap => probe_bubblewrap(launcher),
+        Backend::Landlock => landlock(sys::landlock_version()),
+        Backend::Seatbelt => Offer::missing(backend, "it is a part of macOS", None),
+        Backend::None => Offer::available(backend, None),
+    }
+}
+
+fn stands(plan: Plan, launcher: &Launcher) -> Result<Layers, Failed> {
+    Tree::start(plan, launcher)?.layers().cloned()
+}
+
+/// Returns the smallest sandbox: the system, read-only, for a launcher that
+/// needs libraries.
+fn smallest(backend: Backend) -> Plan {
+    let system = ["/usr", "/bin", "/lib", "/lib64", "/nix/store", "/gnu/store"].map(|path| {
+        let path = Path::new(path);
+        match std::fs::read_link(path) {
+            Ok(to) => Entry::Link { at: path.into(), to },
+            Err(_) => Entry::Bind(Bind {
+                host: path.into(),
+                at: path.into(),
+                access: Access::Ro,
+                role: Role::System,
+                identity: None,
+            }),
+        }
+    });
+    Plan {
+        backend,
+        entries: system.into(),
+        home: "/home/agent".into(),
+        network: Network::Off,
+        limits: Limits::none(),
+        watch: None,
+        prove: false,
+    }
+}
+
+fn probe_bubblewrap(launcher: &Launcher) -> Offer {
+    let backend = Backend::Bubblewrap;
+    let bwrap = match bubblewrap::find() {
+        Ok(bwrap) => bwrap,
+        Err(error) => {
+            let raise = (error.kind() == std::io::ErrorKind::NotFound)
+                .then(|| Facts::read().install("bubblewrap"));
+            return Offer::missing(backend, error.to_string(), raise.as_deref());
+        }
+    };
+    match stands(smallest(backend), launcher) {
+        Ok(layers) => {
+            Offer { layers: Some(layers), ..Offer::available(backend, Some(bwrap.version)) }
+        }
+        Err(failed) => Offer { version: Some(bwrap.version), ..explain(backend, &failed) },
+    }
+}
+
+/// Returns what a version of Landlock is good for.
+fn landlock(version: u32) -> Offer {
+    let backend = Backend::Landlock;
+    if version == 0 {
+        return Offer::missing(
+            backend,
+            "the kernel has no Landlock, or it is switched off",
+            Some(
+                "a kernel from 5.13 on with CONFIG_SECURITY_LANDLOCK, \
+                 started with landlock in its lsm= list (lsm=landlock,…)",
+            ),
+        );
+    }
+    // Each version has what those before it have.
+    let lacks = [
+        (2, "moving files between directories is refused"),
+        (3, "files outside can be cut short"),
+        (4, "TCP connections are not stopped"),
+        (5, "devices that are open can be controlled"),
+        (6, "other processes can be signalled and abstract sockets reached"),
+    ];
+    let lacks: Vec<_> =
+        lacks.iter().filter(|(since, _)| version < *since).map(|(_, lack)| *lack).collect();
+    let why = match lacks.is_empty() {
+        true => None,
+        false => Some(format!("with version {version} {}", lacks.join("; "))),
+    };
+    Offer { why, ..Offer::available(backend, Some(version.to_string())) }
+}
+
+/// Says why a tree of a backend could not be made, and what would help.
+pub fn explain(backend: Backend, failed: &Failed) -> Offer {
+    let (step, errno) = match failed {
+        Failed::Step { step, errno, why } => (format!("cannot {step}: {why}"), *errno),
+        other => (other.to_string(), None),
+    };
+    let (why, raise) = Facts::read().explain(backend, &step, errno);
+    Offer::missing(backend, why, raise.as_deref())
+}
+
+/// Those that are chosen from, the strongest first.
+const LADDER: [Backend; 3] = [Backend::Namespaces, Backend::Bubblewrap, Backend::Landlock];
+
+/// What worked in this process.
+static STRONGEST: OnceLock<Backend> = OnceLock::new();
+
+/// Returns the strongest backend that works here; it is looked for once.
+/// `None` is none but [`Backend::None`], which is never chosen by itself.
+pub fn strongest(launcher: &Launcher) -> Option<Backend> {
+    if let Some(backend) = STRONGEST.get() {
+        return Some(*backend);
+    }
+    let found = LADDER.into_iter().find(|backend| probe(*backend, launcher).available)?;
+    Some(*STRONGEST.get_or_init(|| found))
+}
+
+/// Why no sandbox could be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoTree {
+    /// This plan could not be carried out, by a backend that works here.
+    #[error(transparent)]
+    Plan(#[from] Failed),
+    /// No backend works here.
+    #[error("this machine offers no way to confine commands")]
+    Backend(Vec<Offer>),
+}
+
+/// Starts a sandbox by the strongest backend that works here, and waits until it
+/// stands: `plan` makes the plan for each that is tried, and starting it is the
+/// probe.
+///
+/// A plan that fails for reasons of its own, such as a directory that is gone,
+/// fails: it is never carried out by a weaker backend instead.
+pub fn start(mut plan: impl FnMut(Backend) -> Plan, launcher: &Launcher) -> Result<Tree, NoTree> {
+    let mut missing = Vec::new();
+    let ladder = match STRONGEST.get() {
+        Some(known) => std::slice::from_ref(known),
+        None => &LADDER[..],
+    };
+    for &backend in ladder {
+        if backend == Backend::Landlock && sys::landlock_version() == 0 {
+            missing.push(landlock(0));
+            continue;
+        }
+        let tree = Tree::start(plan(backend), launcher)?;
+        let failed = match tree.layers() {
+            Ok(_) => {
+                let _ = STRONGEST.set(backend);
+                return Ok(tree);
+            }
+            Err(failed) => failed,
+        };
+        match probe(backend, launcher) {
+            // So it is not the backend.
+            Offer { available: true, .. } => return Err(NoTree::Plan(failed)),
+            offer => missing.push(offer),
+        }
+    }
+    Err(NoTree::Backend(missing))
+}
+
+/// Returns an AppArmor profile that lets a program make user namespaces, to be
+/// put in `/etc/apparmor.d/zonekeep`.
+pub fn apparmor_profile(program: &Path) -> String {
+    // The path is quoted, and in it what a pattern would mean is taken literally.
+    let path = program.to_string_lossy();
+    let mut quoted = String::new();
+    for letter in path.chars() {
+        if "\\\"*?[]{}^@".contains(letter) {
+            quoted.push('\\');
+        }
+        quoted.push(letter);
+    }
+    format!(
+        "abi <abi/4.0>,\n\
+         include <tunables/global>\n\
+         \n\
+         profile zonekeep \"{quoted}\" flags=(unconfined) {{\n  \
+           userns,\n\
+         \n  \
+           include if exists <local/zonekeep>\n\
+         }}\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_version_of_landlock_says_what_it_lacks() {
+        let all: Vec<_> = [0, 1, 4, 6].map(landlock).into();
+        let text = all.iter().map(|offer| {
+            let why = offer.why.as_deref().unwrap_or("nothing");
+            format!("{} {}: {why}", offer.available, offer.version.as_deref().unwrap_or("-"))
+        });
+        let text = text.collect::<Vec<_>>().join("\n");
+        insta::assert_snapshot!(text, @"
+        false -: the kernel has no Landlock, or it is switched off
+        true 1: with version 1 moving files between directories is refused; files outside can be cut short; TCP connections are not stopped; devices that are open can be controlled; other processes can be signalled and abstract sockets reached
+        true 4: with version 4 devices that are open can be controlled; other processes can be signalled and abstract sockets reached
+        true 6: nothing
+        ");
+    }
+
+    #[test]
+    fn a_profile_names_the_program_literally() {
+        insta::assert_snapshot!(apparmor_profile(Path::new("/opt/a b{c}/zonekeep")), @r#"
+        abi <abi/4.0>,
+        include <tunables/global>
+
+        profile zonekeep "/opt/a b\{c\}/zonekeep" flags=(unconfined) {
+          userns,
+
+          include if exists <local/zonekeep>
+        }
+        "#);
+    }
 }

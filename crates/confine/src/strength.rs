@@ -1,35 +1,458 @@
-//! stub
-use crate::plan::Plan;
+//! What a backend really enforces, rule by rule.
+
+use serde::Serialize;
+
+use crate::plan::{Access, Backend, Network, Plan};
 use crate::wire::Layers;
-/// stub
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+
+/// How far a rule holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Held {
-    /// stub
-    Full,
-    /// stub
-    Partly,
-    /// stub
+    /// Not at all.
     Not,
+    /// In part: a note says what not.
+    Partly,
+    /// By the kernel, without a known way round.
+    Full,
 }
-/// stub
-#[derive(Debug, serde::Serialize)]
-pub struct Strength {
-    /// stub
-    pub rule: &'static str,
-    /// stub
-    pub held: Held,
-    /// stub
-    pub by: String,
-    /// stub
-    pub note: Option<String>,
-}
-/// stub
-pub fn strength(_plan: &Plan, _layers: Option<&Layers>) -> Vec<Strength> {
-    Vec::new()
+
+impl Held {
+    /// Returns the word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Held::Not => "not",
+            Held::Partly => "partly",
+            Held::Full => "full",
+        }
+    }
 }
 
 impl std::fmt::Display for Held {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad("x")
+        f.pad(self.as_str())
+    }
+}
+
+/// How far one rule holds, and by what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Strength {
+    /// The rule.
+    pub rule: &'static str,
+    /// How far it holds.
+    pub held: Held,
+    /// The layers that hold it, "nothing" where there is none.
+    pub by: String,
+    /// What is not held, or how it is.
+    pub note: Option<String>,
+}
+
+/// Returns how far each rule holds that the plan has: rules that it does not
+/// ask for, as an open network or a limit that is not set, are left out.
+///
+/// Without `layers` it is what the backend enforces where the kernel has all
+/// that it uses; with them, what was found in a sandbox that stands.
+pub fn strength(plan: &Plan, layers: Option<&Layers>) -> Vec<Strength> {
+    let expected = expected(plan);
+    let table = Table { plan, layers: layers.unwrap_or(&expected) };
+    table.rows()
+}
+
+/// Returns what holds where the kernel has everything.
+fn expected(plan: &Plan) -> Layers {
+    let (own, some) = (plan.backend.has_own_tree(), plan.backend != Backend::None);
+    Layers {
+        landlock: if some { 6 } else { 0 },
+        seccomp: some,
+        processes: own,
+        tree: own,
+        network: own && plan.network == Network::Off,
+        root_mapped_away: own,
+        unwatched: None,
+    }
+}
+
+struct Table<'p> {
+    plan: &'p Plan,
+    layers: &'p Layers,
+}
+
+fn row(rule: &'static str, held: Held, by: &str, note: Option<&str>) -> Strength {
+    Strength { rule, held, by: by.to_owned(), note: note.map(str::to_owned) }
+}
+
+fn full(rule: &'static str, by: &str) -> Strength {
+    row(rule, Held::Full, by, None)
+}
+
+fn partly(rule: &'static str, by: &str, note: &str) -> Strength {
+    row(rule, Held::Partly, by, Some(note))
+}
+
+fn not(rule: &'static str, note: &str) -> Strength {
+    row(rule, Held::Not, "nothing", Some(note))
+}
+
+impl Table<'_> {
+    fn rows(&self) -> Vec<Strength> {
+        let limits = &self.plan.limits;
+        let zones = |access| self.plan.zones().any(|zone| zone.access == access);
+        let rows = [
+            Some(self.files_outside()),
+            zones(Access::Ro).then(|| self.read_only_zones()),
+            (zones(Access::Rw) && self.plan.watch.is_some()).then(|| self.guarded_files()),
+            (self.plan.network == Network::Off).then(|| self.network_off()),
+            Some(self.other_processes()),
+            Some(self.signals()),
+            Some(self.host_sockets()),
+            Some(self.terminal()),
+            Some(full("environment", "launcher")),
+            Some(self.kernel_surface()),
+            limits.memory.map(|_| self.memory_limit()),
+            limits.processes.map(|_| self.process_limit()),
+            (limits.cpu_seconds.is_some() || limits.wall_ms.is_some()).then(|| self.time_limit()),
+            limits.tmp.map(|_| self.tmp_limit()),
+            Some(self.everything_ends()),
+        ];
+        rows.into_iter().flatten().collect()
+    }
+
+    /// Returns "Landlock 6", with what comes before it.
+    fn and_landlock(&self, first: &str) -> String {
+        match self.layers.landlock {
+            0 => first.to_owned(),
+            version => format!("{first}, Landlock {version}"),
+        }
+    }
+
+    fn landlock(&self) -> String {
+        format!("Landlock {}", self.layers.landlock)
+    }
+
+    fn files_outside(&self) -> Strength {
+        let rule = "files outside";
+        match self.layers.landlock {
+            _ if self.layers.tree => full(rule, &self.and_landlock("mounts")),
+            0 => not(rule, "all files of the user can be read and written"),
+            version => {
+                let note = match version {
+                    // KERNEL(6.2): Landlock 3.
+                    ..3 => {
+                        "names, sizes, owners and times can be seen; modes, owners and times \
+                            can be changed; files can be cut short"
+                    }
+                    _ => {
+                        "names, sizes, owners and times can be seen; modes, owners and times \
+                          can be changed"
+                    }
+                };
+                partly(rule, &self.landlock(), note)
+            }
+        }
+    }
+
+    fn read_only_zones(&self) -> Strength {
+        let rule = "read-only directories";
+        match self.layers.landlock {
+            _ if self.layers.tree => full(rule, &self.and_landlock("read-only mounts")),
+            0 => not(rule, "they can be written"),
+            1 | 2 => {
+                let note = "files can be cut short; modes, owners and times can be changed";
+                partly(rule, &self.landlock(), note)
+            }
+            _ => partly(rule, &self.landlock(), "modes, owners and times can be changed"),
+        }
+    }
+
+    fn guarded_files(&self) -> Strength {
+        let rule = "guarded files";
+        match &self.layers.unwatched {
+            Some(why) if self.layers.tree => {
+                let note = format!("new ones are only found at the end: {why}");
+                partly(rule, "read-only mounts", &note)
+            }
+            Some(why) => not(rule, &format!("they are only found at the end: {why}")),
+            None if self.layers.tree => {
+                let note = "new ones are taken away as soon as they appear";
+                row(rule, Held::Full, "read-only mounts, keeper", Some(note))
+            }
+            None => {
+                let note = "changes are undone as soon as they are seen, and not prevented";
+                partly(rule, "keeper", note)
+            }
+        }
+    }
+
+    fn network_off(&self) -> Strength {
+        let rule = "network off";
+        match self.layers.landlock {
+            _ if self.layers.network => full(rule, "network namespace"),
+            // KERNEL(6.7): Landlock 4.
+            0..4 => not(rule, "commands reach what this machine reaches"),
+            _ => {
+                let note = "TCP only: UDP, and with it name lookups, can leave";
+                partly(rule, &self.landlock(), note)
+            }
+        }
+    }
+
+    fn other_processes(&self) -> Strength {
+        let rule = "other processes";
+        match self.layers.landlock {
+            _ if self.layers.processes => full(rule, &self.and_landlock("process namespace")),
+            0 => not(rule, "processes of the user can be seen and read"),
+            _ => partly(rule, &self.landlock(), "they can be seen, but neither read nor changed"),
+        }
+    }
+
+    fn signals(&self) -> Strength {
+        let rule = "signals";
+        // KERNEL(6.12): Landlock 6.
+        match (self.layers.processes, self.layers.landlock) {
+            (true, 6..) => full(rule, &self.and_landlock("process namespace")),
+            (true, _) => {
+                let note = "commands of the same sandbox can signal each other";
+                row(rule, Held::Full, "process namespace", Some(note))
+            }
+            (false, 6..) => full(rule, &self.landlock()),
+            (false, _) => not(rule, "all processes of the user can be signalled"),
+        }
+    }
+
+    fn host_sockets(&self) -> Strength {
+        let rule = "host sockets";
+        match (self.layers.tree, self.layers.network, self.layers.landlock) {
+            (true, true, _) => full(rule, "mounts, network namespace"),
+            (true, false, 6..) => full(rule, &self.and_landlock("mounts")),
+            (true, false, _) => partly(rule, "mounts", "abstract sockets can be reached"),
+            (false, _, 6..) => partly(rule, &self.landlock(), "sockets with a path can be reached"),
+            (false, _, _) => not(rule, "all sockets of the user can be reached"),
+        }
+    }
+
+    fn terminal(&self) -> Strength {
+        let rule = "terminal";
+        match self.layers.seccomp {
+            true => full(rule, "own terminal, seccomp"),
+            false => partly(rule, "own terminal", "commands can type into their own one"),
+        }
+    }
+
+    fn kernel_surface(&self) -> Strength {
+        let rule = "kernel surface";
+        match self.layers.seccomp {
+            true => full(rule, "seccomp, no capabilities"),
+            false => not(rule, "every system call can be made"),
+        }
+    }
+
+    fn memory_limit(&self) -> Strength {
+        // Memory in files without a name is nobody's: only a control group, which
+        // is not used, would count it.
+        let note = "each process by the kernel, all together ten times a second; \
+                    memory that can be shared is not counted";
+        partly("memory limit", "rlimit, supervisor", note)
+    }
+
+    fn process_limit(&self) -> Strength {
+        let rule = "process limit";
+        match (self.layers.processes, self.layers.root_mapped_away) {
+            (true, true) => full(rule, "rlimit, process namespace, supervisor"),
+            (true, false) => {
+                let note = "the kernel does not hold the superuser to it: counted ten times a \
+                            second, a burst is seen after it began";
+                partly(rule, "supervisor", note)
+            }
+            (false, _) => {
+                let note = "counted ten times a second: a burst is seen after it began";
+                partly(rule, "supervisor", note)
+            }
+        }
+    }
+
+    fn time_limit(&self) -> Strength {
+        full("time limit", "rlimit, supervisor")
+    }
+
+    fn tmp_limit(&self) -> Strength {
+        let rule = "limit of private files";
+        match (self.layers.tree, self.plan.backend) {
+            (true, Backend::Bubblewrap) => {
+                let note = "half of it is for /tmp, the rest is shared out";
+                row(rule, Held::Full, "memory of limited size", Some(note))
+            }
+            (true, _) => full(rule, "memory of limited size"),
+            (false, _) => not(rule, "the home directory is as large as the disk"),
+        }
+    }
+
+    fn everything_ends(&self) -> Strength {
+        let rule = "everything ends";
+        match (self.layers.processes, self.layers.landlock) {
+            (true, _) => full(rule, "process namespace"),
+            (false, 6..) => full(rule, &self.and_landlock("supervisor")),
+            (false, _) => {
+                partly(rule, "supervisor", "a process that starts others fast may get away")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use zonekeep_policy::limit::Limits;
+
+    use super::*;
+    use crate::plan::{Bind, Entry, Role, Watch};
+
+    fn plan(backend: Backend) -> Plan {
+        let zone = |at: &str, access| {
+            let (host, at) = (format!("/host{at}").into(), at.into());
+            Entry::Bind(Bind { host, at, access, role: Role::Zone, identity: None })
+        };
+        Plan {
+            backend,
+            entries: vec![zone("/input", Access::Ro), zone("/output", Access::Rw)],
+            home: "/home/agent".into(),
+            network: Network::Off,
+            limits: Limits {
+                memory: Some(1),
+                processes: Some(1),
+                cpu_seconds: Some(1),
+                tmp: Some(1),
+                ..Limits::none()
+            },
+            watch: Some(Watch::default()),
+            prove: false,
+        }
+    }
+
+    fn text(plan: &Plan, layers: Option<&Layers>) -> String {
+        let mut text = String::new();
+        for row in strength(plan, layers) {
+            let note = row.note.map(|note| format!(" ({note})")).unwrap_or_default();
+            let held = row.held.as_str();
+            writeln!(text, "{}: {held} by {}{note}", row.rule, row.by).unwrap();
+        }
+        text
+    }
+
+    #[test]
+    fn namespaces_hold_nearly_everything() {
+        insta::assert_snapshot!(text(&plan(Backend::Namespaces), None), @"
+        files outside: full by mounts, Landlock 6
+        read-only directories: full by read-only mounts, Landlock 6
+        guarded files: full by read-only mounts, keeper (new ones are taken away as soon as they appear)
+        network off: full by network namespace
+        other processes: full by process namespace, Landlock 6
+        signals: full by process namespace, Landlock 6
+        host sockets: full by mounts, network namespace
+        terminal: full by own terminal, seccomp
+        environment: full by launcher
+        kernel surface: full by seccomp, no capabilities
+        memory limit: partly by rlimit, supervisor (each process by the kernel, all together ten times a second; memory that can be shared is not counted)
+        process limit: full by rlimit, process namespace, supervisor
+        time limit: full by rlimit, supervisor
+        limit of private files: full by memory of limited size
+        everything ends: full by process namespace
+        ");
+        let bubblewrap = strength(&plan(Backend::Bubblewrap), None);
+        let less: Vec<_> = bubblewrap.iter().filter(|row| row.held != Held::Full).collect();
+        assert_eq!(less.iter().map(|row| row.rule).collect::<Vec<_>>(), ["memory limit"]);
+    }
+
+    #[test]
+    fn landlock_holds_what_its_version_can() {
+        let plan = plan(Backend::Landlock);
+        let with = |landlock| Layers { landlock, seccomp: true, ..Layers::default() };
+        insta::assert_snapshot!(text(&plan, Some(&with(6))), @"
+        files outside: partly by Landlock 6 (names, sizes, owners and times can be seen; modes, owners and times can be changed)
+        read-only directories: partly by Landlock 6 (modes, owners and times can be changed)
+        guarded files: partly by keeper (changes are undone as soon as they are seen, and not prevented)
+        network off: partly by Landlock 6 (TCP only: UDP, and with it name lookups, can leave)
+        other processes: partly by Landlock 6 (they can be seen, but neither read nor changed)
+        signals: full by Landlock 6
+        host sockets: partly by Landlock 6 (sockets with a path can be reached)
+        terminal: full by own terminal, seccomp
+        environment: full by launcher
+        kernel surface: full by seccomp, no capabilities
+        memory limit: partly by rlimit, supervisor (each process by the kernel, all together ten times a second; memory that can be shared is not counted)
+        process limit: partly by supervisor (counted ten times a second: a burst is seen after it began)
+        time limit: full by rlimit, supervisor
+        limit of private files: not by nothing (the home directory is as large as the disk)
+        everything ends: full by supervisor, Landlock 6
+        ");
+        insta::assert_snapshot!(text(&plan, Some(&with(1))), @"
+        files outside: partly by Landlock 1 (names, sizes, owners and times can be seen; modes, owners and times can be changed; files can be cut short)
+        read-only directories: partly by Landlock 1 (files can be cut short; modes, owners and times can be changed)
+        guarded files: partly by keeper (changes are undone as soon as they are seen, and not prevented)
+        network off: not by nothing (commands reach what this machine reaches)
+        other processes: partly by Landlock 1 (they can be seen, but neither read nor changed)
+        signals: not by nothing (all processes of the user can be signalled)
+        host sockets: not by nothing (all sockets of the user can be reached)
+        terminal: full by own terminal, seccomp
+        environment: full by launcher
+        kernel surface: full by seccomp, no capabilities
+        memory limit: partly by rlimit, supervisor (each process by the kernel, all together ten times a second; memory that can be shared is not counted)
+        process limit: partly by supervisor (counted ten times a second: a burst is seen after it began)
+        time limit: full by rlimit, supervisor
+        limit of private files: not by nothing (the home directory is as large as the disk)
+        everything ends: partly by supervisor (a process that starts others fast may get away)
+        ");
+    }
+
+    #[test]
+    fn nothing_holds_next_to_nothing() {
+        insta::assert_snapshot!(text(&plan(Backend::None), None), @"
+        files outside: not by nothing (all files of the user can be read and written)
+        read-only directories: not by nothing (they can be written)
+        guarded files: partly by keeper (changes are undone as soon as they are seen, and not prevented)
+        network off: not by nothing (commands reach what this machine reaches)
+        other processes: not by nothing (processes of the user can be seen and read)
+        signals: not by nothing (all processes of the user can be signalled)
+        host sockets: not by nothing (all sockets of the user can be reached)
+        terminal: partly by own terminal (commands can type into their own one)
+        environment: full by launcher
+        kernel surface: not by nothing (every system call can be made)
+        memory limit: partly by rlimit, supervisor (each process by the kernel, all together ten times a second; memory that can be shared is not counted)
+        process limit: partly by supervisor (counted ten times a second: a burst is seen after it began)
+        time limit: full by rlimit, supervisor
+        limit of private files: not by nothing (the home directory is as large as the disk)
+        everything ends: partly by supervisor (a process that starts others fast may get away)
+        ");
+    }
+
+    #[test]
+    fn rules_that_are_not_asked_for_are_left_out() {
+        let plan = Plan {
+            entries: Vec::new(),
+            network: Network::Host,
+            limits: Limits::none(),
+            watch: None,
+            ..plan(Backend::Namespaces)
+        };
+        insta::assert_snapshot!(text(&plan, None), @"
+        files outside: full by mounts, Landlock 6
+        other processes: full by process namespace, Landlock 6
+        signals: full by process namespace, Landlock 6
+        host sockets: full by mounts, Landlock 6
+        terminal: full by own terminal, seccomp
+        environment: full by launcher
+        kernel surface: full by seccomp, no capabilities
+        everything ends: full by process namespace
+        ");
+    }
+
+    #[test]
+    fn what_is_not_watched_is_said() {
+        let layers = Layers {
+            unwatched: Some("too many directories".to_owned()),
+            ..expected(&plan(Backend::Namespaces))
+        };
+        let rows = strength(&plan(Backend::Namespaces), Some(&layers));
+        let row = rows.iter().find(|row| row.rule == "guarded files").unwrap();
+        assert_eq!(row.held, Held::Partly);
     }
 }

@@ -32,7 +32,8 @@ pub(crate) enum Side {
 }
 
 fn side(pid: i64) -> io::Result<Side> {
-    match i32::try_from(pid).ok().and_then(Pid::from_raw) {
+    // The number of a failure, -1, would mean every process to a signal.
+    match i32::try_from(pid).ok().filter(|pid| *pid > 0).and_then(Pid::from_raw) {
         None if pid == 0 => Ok(Side::Child),
         Some(pid) => Ok(Side::Parent(pid)),
         None => Err(io::Error::last_os_error()),
@@ -486,4 +487,70 @@ pub(crate) fn used_by_children() -> (f64, u64) {
     };
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     (seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss as u64 * 1024)
+}
+
+/// Asks for what a line of the filter's table names, with arguments that no
+/// call takes; returns the error, or 0.
+pub(crate) fn ask_for_nonsense(line: &crate::seccomp::Line) -> Option<i32> {
+    let arch = crate::seccomp::Arch::native()?;
+    let number =
+        crate::seccomp::TABLE.iter().find(|known| known.name == line.name)?.number(arch)?;
+    let none = usize::MAX;
+    // SAFETY: where the filter lets it through, the highest address is nobody's,
+    // the highest descriptor is not open, and no call of the table does anything
+    // with such lengths and flags.
+    let result =
+        unsafe { libc::syscall(libc::c_long::from(number), none, none, none, none, none, none) };
+    Some(if result < 0 { io::Error::last_os_error().raw_os_error().unwrap_or(0) } else { 0 })
+}
+
+/// Asks who this process is by the second, 32-bit table of x86_64; returns the
+/// error, or 0.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn ask_by_x32() -> i32 {
+    const X32: libc::c_long = 0x4000_0000;
+    // SAFETY: takes no arguments and only returns a number.
+    let result = unsafe { libc::syscall(X32 + libc::SYS_getpid) };
+    if result < 0 { io::Error::last_os_error().raw_os_error().unwrap_or(0) } else { 0 }
+}
+
+/// Asks who this process is by the old, 32-bit entry of the kernel; returns the
+/// error, or 0. A kernel without it sends a signal.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn ask_by_interrupt() -> i32 {
+    const GETPID: i64 = 20;
+    let mut result = GETPID;
+    // SAFETY: takes no arguments and only returns a number; the entry may
+    // change the named registers and no others.
+    unsafe {
+        std::arch::asm!(
+            "int 0x80",
+            inout("rax") result,
+            out("r8") _, out("r9") _, out("r10") _, out("r11") _,
+        );
+    }
+    // The entry is of 32 bits.
+    let result = result as i32;
+    if result < 0 { -result } else { 0 }
+}
+
+/// Puts a space into the input of a terminal.
+pub(crate) fn type_into(terminal: BorrowedFd<'_>) -> io::Result<()> {
+    let space = b' ';
+    // SAFETY: the call reads one byte, which lives through it.
+    check(unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCSTI, &raw const space) }).map(drop)
+}
+
+/// Returns whether a descriptor stays open in the next program; `None` when it
+/// is not open at all.
+pub(crate) fn survives_exec(fd: RawFd) -> Option<bool> {
+    // SAFETY: asks for a flag.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFD) };
+    (flags >= 0).then_some(flags & libc::FD_CLOEXEC == 0)
+}
+
+/// Lets a descriptor stay open in the next program.
+pub(crate) fn keep_on_exec(fd: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: changes a flag of a descriptor.
+    check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFD, 0) }).map(drop)
 }

@@ -253,6 +253,10 @@ impl Supervisor<'_> {
             }
         }
         let left = self.end_the_rest();
+        // The kernel may have refused more before this process looked.
+        if self.over.is_none() && self.processes.is_some_and(|limit| left.unwrap_or(0) >= limit) {
+            self.over = Some(Over::Processes);
+        }
         let (cpu_seconds, peak_memory) = sys::used_by_children();
         let end = End {
             code: ended.and_then(|status| status.exit_status()),

@@ -9,7 +9,7 @@ use rustix::process::{Pid, WaitOptions};
 use super::command::{self, Post};
 use super::layers::Rules;
 use super::{Trouble, Try, processes};
-use crate::plan::{Backend, Network, Plan};
+use crate::plan::{Network, Plan};
 use crate::sys::{self, Side};
 use crate::wire::{self, Built};
 
@@ -51,7 +51,7 @@ impl<'p> Init<'p> {
             let (life, busy) = (pipe()?, pipe()?);
             rustix::process::set_child_subreaper(Pid::from_raw(1))
                 .during(|| "take care of orphans".to_owned())?;
-            let away = plan.backend == Backend::Namespaces && is_mapped_away();
+            let away = plan.backend.has_own_tree() && is_mapped_away();
             // From here on this process has no right that commands do not have.
             rules.restrict_all()?;
             Ok((rules, life, busy, away))
@@ -175,9 +175,10 @@ impl<'p> Init<'p> {
     }
 }
 
-/// Returns whether the user inside is somebody else outside than the superuser.
+/// Returns whether the user inside is somebody else outside than the superuser,
+/// to whom the machine's settings belong.
 fn is_mapped_away() -> bool {
-    let Ok(map) = std::fs::read_to_string("/proc/self/uid_map") else { return false };
-    let outside = map.split_whitespace().nth(1);
-    outside.is_some_and(|outside| outside != "0")
+    use std::os::unix::fs::MetadataExt;
+    let own = rustix::process::geteuid().as_raw();
+    std::fs::metadata("/proc/sys").is_ok_and(|meta| meta.uid() != own)
 }

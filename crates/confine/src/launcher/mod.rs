@@ -34,6 +34,9 @@ use crate::wire::{self, Build, Built, Errand, Settled, What};
 pub(crate) const NAME: &str = "zonekeep-launcher";
 /// The argument that skips the keeper, where another program made the tree.
 pub(crate) const INSIDE: &str = "inside";
+/// Where the launcher is in a tree that another program made. Not every such
+/// program can give it its name.
+pub(crate) const PLACE: &str = "/.zonekeep-launcher";
 
 /// Becomes the launcher if this process was started as one, and never returns
 /// then.
@@ -43,8 +46,9 @@ pub(crate) const INSIDE: &str = "inside";
 /// relies on it.
 pub fn become_if_asked() {
     let mut args = std::env::args_os();
-    if args.next().is_some_and(|name| name == NAME) {
-        let inside = args.next().is_some_and(|arg| arg == INSIDE);
+    let (name, arg) = (args.next(), args.next());
+    let inside = arg.is_some_and(|arg| arg == INSIDE);
+    if name.is_some_and(|name| name == NAME || inside && name == PLACE) {
         let code = if inside { run_inside() } else { run() };
         sys::exit(code);
     }
@@ -110,6 +114,7 @@ fn run() -> i32 {
     // Away from the caller's terminal.
     let _ = rustix::process::setsid();
     let _ = rustix::process::chdir("/");
+    let _ = rustix::process::set_child_subreaper(Pid::from_raw(1));
     let Some((Build { plan, what }, sandbox)) = receive_build(&socket) else { return 1 };
     if what == What::Handles {
         return handles::hand_out(&plan, &sandbox);
@@ -167,6 +172,11 @@ fn start(
                 Side::Parent(pid) => pid,
                 Side::Child => {
                     sys::set_name(c"zonekeep");
+                    if sys::die_with_parent().is_err() {
+                        sys::exit(1);
+                    }
+                    // Without keyrings in the kernel there is none to leave.
+                    let _ = sys::new_keyring();
                     // A flood of processes must not keep supervisors from
                     // seeing it; the commands themselves get no more than usual.
                     let _ = rustix::process::nice(-10);
@@ -302,8 +312,8 @@ impl Keeper {
         }
         if running {
             let _ = rustix::process::kill_process(self.init, Signal::KILL);
-            let _ = rustix::process::waitpid(Some(self.init), WaitOptions::empty());
         }
+        self.wait_for_all();
         if let Some(guard) = &mut self.guard {
             guard.finish();
         }
@@ -311,6 +321,23 @@ impl Keeper {
             let _ = std::fs::remove_dir_all(&self.plan.home);
         }
         0
+    }
+
+    /// Waits until nothing of the sandbox is left: what lost its parent on the
+    /// way became a child of this process.
+    fn wait_for_all(&self) {
+        for _ in 0..500 {
+            while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
+            if rustix::process::wait(WaitOptions::NOHANG).is_err() {
+                return;
+            }
+            let mut polled = [PollFd::new(&self.signals, PollFlags::IN)];
+            let wait = rustix::event::Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+            let _ = rustix::event::poll(&mut polled, Some(&wait));
+            let mut buffer = [0; 1024];
+            while rustix::io::read(&self.signals, &mut buffer).is_ok_and(|n| n > 0) {}
+        }
+        processes::kill_below(rustix::process::getpid());
     }
 
     /// Returns whether the first process of the sandbox has ended.

@@ -182,6 +182,8 @@ pub(crate) fn build(plan: &Plan, sources: Sources, fixed: &[Fixed]) -> Result<()
 /// The new root, mounted over a directory that is not needed any more.
 struct Root {
     mount: OwnedFd,
+    /// Devices of file systems that this tree made, and may make names in.
+    own: std::cell::RefCell<Vec<u64>>,
 }
 
 impl Root {
@@ -191,7 +193,18 @@ impl Root {
         let places = ["/tmp", "/run", "/mnt", "/var", "/usr"];
         let place = places.into_iter().find(|place| Path::new(place).is_dir()).unwrap_or("/");
         attach(mount.as_fd(), CWD, Path::new(place)).during(what)?;
-        Ok(Root { mount })
+        let device = rustix::fs::fstat(&mount).during(what)?.st_dev;
+        Ok(Root { mount, own: vec![device].into() })
+    }
+
+    /// Fails unless names may be made in a directory: nothing is ever made in
+    /// what belongs to the host.
+    fn may_make_in(&self, parent: &OwnedFd) -> io::Result<()> {
+        let device = rustix::fs::fstat(parent)?.st_dev;
+        match self.own.borrow().contains(&device) {
+            true => Ok(()),
+            false => Err(io::ErrorKind::ReadOnlyFilesystem.into()),
+        }
     }
 
     /// Opens what is at a path, without following links out of the tree.
@@ -215,6 +228,7 @@ impl Root {
             result => return result,
         }
         let parent = self.parent(at)?;
+        self.may_make_in(&parent)?;
         let name = at.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755))?;
         if mode != 0o755 {
@@ -225,7 +239,11 @@ impl Root {
 
     /// Makes an empty file to mount over, unless something is there.
     fn empty_file(&self, at: &Path) -> io::Result<()> {
+        if self.open(at, OFlags::PATH | OFlags::NOFOLLOW).is_ok() {
+            return Ok(());
+        }
         let parent = self.parent(at)?;
+        self.may_make_in(&parent)?;
         let name = at.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         match rustix::fs::openat(&parent, name, flags, Mode::from_raw_mode(0o644)) {
@@ -251,7 +269,11 @@ impl Root {
 
     fn link(&self, at: &Path, to: &Path) -> Result<(), Trouble> {
         let what = || format!("place the link {}", at.display());
+        if self.open(at, OFlags::PATH | OFlags::NOFOLLOW).is_ok() {
+            return Ok(());
+        }
         let parent = self.parent(at).during(what)?;
+        self.may_make_in(&parent).during(what)?;
         let name = at.file_name().ok_or(io::ErrorKind::InvalidInput).during(what)?;
         match rustix::fs::symlinkat(to, &parent, name) {
             Err(rustix::io::Errno::EXIST | rustix::io::Errno::ROFS) => Ok(()),
@@ -262,6 +284,7 @@ impl Root {
     fn file(&self, at: &Path, content: &[u8]) -> Result<(), Trouble> {
         let what = || format!("write {}", at.display());
         let parent = self.parent(at).during(what)?;
+        self.may_make_in(&parent).during(what)?;
         let name = at.file_name().ok_or(io::ErrorKind::InvalidInput).during(what)?;
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         let file =
@@ -391,6 +414,7 @@ impl Scratch {
             memory(&[("size", &size), ("mode", "0755"), ("nr_inodes", "1000000")]).during(what)?;
         root.directory(Path::new(Self::AT), 0o755).during(what)?;
         root.cover(mount.as_fd(), Path::new(Self::AT)).during(what)?;
+        root.own.borrow_mut().push(rustix::fs::fstat(&mount).during(what)?.st_dev);
         Ok(Scratch)
     }
 

@@ -239,7 +239,15 @@ impl Sandbox {
                     *held = Some(Arc::clone(&enclosed));
                     return Ok((enclosed, value));
                 }
-                Err(Tried::Unavailable(why)) => tried.push((backend, why)),
+                // Where the backend itself works, it is the plan that cannot be
+                // carried out: a weaker one is no answer to that.
+                Err(Tried::Unavailable(why)) => {
+                    let plan_fails = !confine.strict && probe::probe(backend, &launcher).available;
+                    tried.push((backend, why));
+                    if plan_fails {
+                        break;
+                    }
+                }
                 Err(Tried::Failed(failed)) => {
                     return Err(Error::unconfined(&command.line(), &failed));
                 }
@@ -258,7 +266,10 @@ impl Sandbox {
     ) -> Result<(Arc<Enclosed>, T), Tried> {
         let backend = plan.backend;
         let proves = plan.prove;
-        let unavailable = |failed: &Failed| Tried::Unavailable(probe::explain(backend, failed));
+        let unavailable = |failed: &Failed| {
+            let why = probe::explain(backend, failed).why;
+            Tried::Unavailable(why.unwrap_or_else(|| failed.to_string()))
+        };
         let tree = Tree::start(plan, launcher).map_err(|failed| unavailable(&failed))?;
         let mut weaker = Vec::new();
         // The usual backend is not waited for: what it holds is known.
@@ -356,7 +367,7 @@ fn lack(strength: &strength::Strength) -> String {
 /// Runs the self-probe; fails with what does not hold.
 pub(super) fn prove(tree: &Tree) -> Result<(), String> {
     let report = zonekeep_confine::prove::prove(tree).map_err(|failed| failed.to_string())?;
-    let failed: Vec<&str> = report.failed().map(|check| check.name.as_str()).collect();
+    let failed: Vec<&str> = report.broken().map(|check| check.name.as_str()).collect();
     match failed.is_empty() {
         true => Ok(()),
         false => Err(format!("the self-probe could do what must not work: {}", failed.join(", "))),

@@ -1,0 +1,219 @@
+//! What the self-probe is asked to reach, set out by the caller.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Layer, Report, holding};
+use crate::plan::{Access, Plan};
+use crate::tree::{Failed, Tree};
+
+/// Names of the checks that the caller decides, because it sees who arrives.
+pub(super) const TCP: &str = "connect to a service of the host";
+pub(super) const UDP: &str = "send to a service of the host";
+pub(super) const ABSTRACT: &str = "connect to an abstract socket of the host";
+
+/// What the probe is asked.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Asked {
+    /// What holds here.
+    pub(super) holding: Vec<Layer>,
+    /// Places that cannot be written.
+    pub(super) read_only: Vec<String>,
+    /// Files and directories that are not for commands.
+    pub(super) outside: Vec<Place>,
+    /// Sockets that are not for commands.
+    pub(super) sockets: Vec<String>,
+    /// The caller's namespaces, as `/proc/self/ns` names them.
+    pub(super) namespaces: BTreeMap<String, String>,
+    /// The machine's name.
+    pub(super) host_name: String,
+    pub(super) tcp: Option<u16>,
+    pub(super) udp: Option<u16>,
+    pub(super) abstract_name: Option<String>,
+    /// The calling process: its name, and when it started.
+    pub(super) caller: Option<(String, u64)>,
+}
+
+/// A file of the host.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Place {
+    pub(super) path: String,
+    pub(super) device: u64,
+    pub(super) inode: u64,
+}
+
+/// What is set out while the probe runs.
+pub(super) struct Outside {
+    asked: Asked,
+    tcp: Option<TcpListener>,
+    udp: Option<UdpSocket>,
+    unix: Option<UnixListener>,
+}
+
+impl Outside {
+    pub(super) fn set_out(tree: &Tree) -> Result<Self, Failed> {
+        let plan = tree.plan();
+        let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok();
+        let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).ok();
+        let name = format!("zonekeep-probe-{}-{}", std::process::id(), random());
+        let unix = SocketAddr::from_abstract_name(&name)
+            .and_then(|address| UnixListener::bind_addr(&address))
+            .ok();
+        let asked = Asked {
+            holding: holding(tree)?,
+            read_only: read_only(plan),
+            outside: candidates().into_iter().filter_map(|path| place(plan, &path)).collect(),
+            sockets: sockets(plan),
+            namespaces: namespaces(),
+            host_name: name_of_machine(),
+            tcp: tcp.as_ref().and_then(|socket| Some(socket.local_addr().ok()?.port())),
+            udp: udp.as_ref().and_then(|socket| Some(socket.local_addr().ok()?.port())),
+            abstract_name: unix.as_ref().map(|_| name),
+            caller: process("self"),
+        };
+        Ok(Outside { asked, tcp, udp, unix })
+    }
+
+    pub(super) fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    /// Decides what only this side can: who has arrived.
+    pub(super) fn judge(&self, mut report: Report) -> Report {
+        let tcp = self.tcp.as_ref().map(|socket| {
+            socket.set_nonblocking(true)?;
+            socket.accept().map(drop)
+        });
+        let udp = self.udp.as_ref().map(|socket| {
+            socket.set_nonblocking(true)?;
+            socket.recv(&mut [0; 16]).map(drop)
+        });
+        let unix = self.unix.as_ref().map(|socket| {
+            socket.set_nonblocking(true)?;
+            socket.accept().map(drop)
+        });
+        for (name, arrived) in [(TCP, tcp), (UDP, udp), (ABSTRACT, unix)] {
+            let arrived = arrived.map(|result: io::Result<()>| result.is_ok());
+            let check = report.checks.iter_mut().find(|check| check.name == name);
+            let (Some(check), Some(arrived)) = (check, arrived) else { continue };
+            if check.held == Some(false) && !arrived {
+                // Something else inside has the same number.
+                check.held = Some(true);
+                check.detail = "did not arrive".to_owned();
+            } else if arrived && check.held.is_some() {
+                check.held = Some(false);
+                check.detail = "it arrived".to_owned();
+            }
+        }
+        report
+    }
+}
+
+/// Returns a number that nobody guesses, to name things by.
+pub(super) fn random() -> String {
+    let mut bytes = [0u8; 8];
+    // Only names depend on it: in the worst case one is taken.
+    let _ = std::fs::File::open("/dev/urandom")
+        .and_then(|mut file| io::Read::read_exact(&mut file, &mut bytes));
+    format!("{:016x}", u64::from_le_bytes(bytes))
+}
+
+/// Returns the directories that cannot be written, as commands name them.
+fn read_only(plan: &Plan) -> Vec<String> {
+    let own = plan.backend.has_own_tree();
+    let mut places: Vec<PathBuf> = ["/", "/usr", "/etc", "/dev"].map(PathBuf::from).into();
+    let binds = plan.binds().filter(|bind| bind.access == Access::Ro && bind.host.is_dir());
+    places.extend(binds.map(|bind| if own { bind.at.clone() } else { bind.host.clone() }));
+    // A read-only place below a writable one is only held where mounts hold it.
+    let writable = |path: &Path| {
+        plan.binds().any(|bind| {
+            let at = if own { &bind.at } else { &bind.host };
+            bind.access == Access::Rw && if own { path == at } else { path.starts_with(at) }
+        })
+    };
+    places.retain(|path| !writable(path));
+    places.sort();
+    places.dedup();
+    places.iter().filter_map(|path| path.to_str().map(str::to_owned)).collect()
+}
+
+/// Returns paths of the caller and the machine that are worth having.
+fn candidates() -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        ["/root", "/etc/shadow", "/boot", "/var/log", "/var/lib", "/sys/kernel", "/lost+found"]
+            .map(PathBuf::from)
+            .into();
+    paths.extend(std::env::current_exe());
+    paths.extend(std::env::home_dir());
+    paths.extend(std::env::current_dir());
+    paths.push(std::env::temp_dir());
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+/// Returns the identity of a path that the plan does not grant.
+fn place(plan: &Plan, path: &Path) -> Option<Place> {
+    let path = path.canonicalize().ok()?;
+    // Granted, or on the way to what is granted.
+    let hosts = plan.binds().filter_map(|bind| bind.host.canonicalize().ok());
+    let mut hosts = hosts.chain([plan.home.clone()]);
+    if hosts.any(|host| path.starts_with(&host) || host.starts_with(&path)) {
+        return None;
+    }
+    let stat = path.metadata().ok()?;
+    Some(Place { path: path.to_str()?.to_owned(), device: stat.dev(), inode: stat.ino() })
+}
+
+fn sockets(plan: &Plan) -> Vec<String> {
+    let known = [
+        "/run/docker.sock",
+        "/run/containerd/containerd.sock",
+        "/run/podman/podman.sock",
+        "/run/dbus/system_bus_socket",
+        "/run/systemd/private",
+        "/run/systemd/journal/socket",
+    ];
+    let mut paths: Vec<PathBuf> = known.map(PathBuf::from).into();
+    paths.extend(std::env::var_os("SSH_AUTH_SOCK").map(PathBuf::from));
+    if let Some(dir) = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from) {
+        paths.extend(["bus", "podman/podman.sock", "wayland-0"].map(|name| dir.join(name)));
+    }
+    paths
+        .iter()
+        .filter(|path| path.metadata().is_ok_and(|stat| stat.file_type().is_socket()))
+        .filter_map(|path| place(plan, path))
+        .map(|place| place.path)
+        .collect()
+}
+
+/// Returns the namespaces of this process.
+pub(super) fn namespaces() -> BTreeMap<String, String> {
+    let names = ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"];
+    let link = |name: &str| {
+        let link = std::fs::read_link(format!("/proc/self/ns/{name}")).ok()?;
+        Some((name.to_owned(), link.to_str()?.to_owned()))
+    };
+    names.into_iter().filter_map(link).collect()
+}
+
+pub(super) fn name_of_machine() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// Returns the name of a process and when it started, which together are nearly
+/// always one process.
+pub(super) fn process(pid: &str) -> Option<(String, u64)> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (from, to) = (stat.find('(')?, stat.rfind(')')?);
+    let started = stat[to + 1..].split_whitespace().nth(19)?.parse().ok()?;
+    Some((stat[from + 1..to].to_owned(), started))
+}
