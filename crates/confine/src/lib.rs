@@ -16,6 +16,8 @@ pub mod probe;
 #[cfg(target_os = "linux")]
 pub mod prove;
 #[cfg(target_os = "linux")]
+pub mod quarantine;
+#[cfg(target_os = "linux")]
 pub mod signals;
 #[cfg(target_os = "linux")]
 pub mod strength;

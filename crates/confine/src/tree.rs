@@ -166,25 +166,41 @@ impl Tree {
     }
 
     fn order(&self, order: Order, stdio: &[BorrowedFd<'_>]) -> Result<Process, Failed> {
-        let terminal = match &order {
-            Order::Start(start) | Order::Prove(start) => start.terminal.contains(&true),
+        let wanted = match &order {
+            Order::Start(start) | Order::Prove(start) => start.terminal,
         };
         let (status, status_end) = UnixStream::pair()?;
-        let fds: Vec<_> = [status_end.as_fd()].into_iter().chain(stdio.iter().copied()).collect();
+        let mut process = Process { status, terminal: None };
+        let made = match wanted.contains(&true) && !self.plan.backend.has_own_tree() {
+            true => Some(open_terminal()?),
+            false => None,
+        };
+        let mut fds = vec![status_end.as_fd()];
+        match &made {
+            // Its ends take their places among the others.
+            Some((_, inner)) => {
+                let mut given = stdio.iter().copied();
+                for own in wanted {
+                    fds.extend(if own { Some(inner.as_fd()) } else { given.next() });
+                }
+            }
+            None => fds.extend(stdio),
+        }
         let sent = wire::send(&lock(&self.init), &order, &fds);
         drop(status_end);
         // What went wrong before tells more than that nobody listens.
         self.layers()?;
         sent.map_err(|_| Failed::Gone)?;
-        let mut process = Process { status, terminal: None };
-        if terminal {
-            match wire::receive::<Told>(&process.status)? {
+        match made {
+            Some((outer, _)) => process.terminal = Some(outer),
+            None if wanted.contains(&true) => match wire::receive::<Told>(&process.status)? {
                 Some((Told::Terminal, mut fds)) => process.terminal = fds.pop(),
                 Some((Told::NotStarted { step, errno }, _)) => {
                     return Err(not_started(step, errno));
                 }
                 _ => return Err(Failed::Gone),
-            }
+            },
+            None => {}
         }
         Ok(process)
     }
@@ -223,6 +239,16 @@ impl Drop for Tree {
             let _ = child.wait();
         }
     }
+}
+
+/// Opens a terminal; returns its outer and its inner side.
+fn open_terminal() -> io::Result<(OwnedFd, OwnedFd)> {
+    use rustix::pty::OpenptFlags;
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let outer = rustix::pty::openpt(flags)?;
+    rustix::pty::unlockpt(&outer)?;
+    let inner = rustix::pty::ioctl_tiocgptpeer(&outer, flags)?;
+    Ok((outer, inner))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -82,7 +82,9 @@ fn begin<'i>(
         Order::Start(start) => (start, false),
         Order::Prove(start) => (start, true),
     };
-    let terminal = match start.terminal.contains(&true) {
+    // Without a tree of its own there is no place for terminals of its own: the
+    // caller made one and sends it.
+    let terminal = match start.terminal.contains(&true) && post.plan.backend.has_own_tree() {
         true => Some(open_terminal(status).during(|| "open a terminal".to_owned())?),
         false => None,
     };
@@ -91,6 +93,7 @@ fn begin<'i>(
     for own in start.terminal {
         let fd = match &terminal {
             Some(terminal) if own => terminal.try_clone(),
+            // Everything that was sent, in order.
             _ => fds.next().ok_or(io::ErrorKind::InvalidInput.into()),
         };
         stdio.push(fd.during(|| "connect the command".to_owned())?);
@@ -254,7 +257,8 @@ impl Supervisor<'_> {
         }
         let left = self.end_the_rest();
         // The kernel may have refused more before this process looked.
-        if self.over.is_none() && self.processes.is_some_and(|limit| left.unwrap_or(0) >= limit) {
+        if self.over.is_none() && self.processes.is_some_and(|limit| left.unwrap_or(0) + 1 >= limit)
+        {
             self.over = Some(Over::Processes);
         }
         let (cpu_seconds, peak_memory) = sys::used_by_children();
@@ -313,7 +317,8 @@ impl Supervisor<'_> {
         let below = processes::below(rustix::process::getpid());
         if self.memory.is_some_and(|limit| below.memory > limit) {
             self.over = Some(Over::Memory);
-        } else if self.processes.is_some_and(|limit| below.threads > limit) {
+        } else if self.processes.is_some_and(|limit| below.threads >= limit) {
+            // More than that the kernel does not allow, where it counts.
             self.over = Some(Over::Processes);
         }
         if self.over.is_some() {

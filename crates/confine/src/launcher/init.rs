@@ -14,8 +14,13 @@ use crate::sys::{self, Side};
 use crate::wire::{self, Built};
 
 /// Serves orders until the caller is gone.
-pub(super) fn serve(plan: &Plan, socket: UnixStream, signals: OwnedFd) -> i32 {
-    match Init::new(plan, socket, signals) {
+pub(super) fn serve(
+    plan: &Plan,
+    socket: UnixStream,
+    signals: OwnedFd,
+    unwatched: Option<String>,
+) -> i32 {
+    match Init::new(plan, socket, signals, unwatched) {
         Ok(init) => init.stay(),
         Err((trouble, socket)) => {
             trouble.tell(&socket);
@@ -41,6 +46,7 @@ impl<'p> Init<'p> {
         plan: &'p Plan,
         socket: UnixStream,
         signals: OwnedFd,
+        unwatched: Option<String>,
     ) -> Result<Self, (Trouble, UnixStream)> {
         let make = || {
             let rules = Rules::new(plan)?;
@@ -66,6 +72,7 @@ impl<'p> Init<'p> {
         layers.processes = own;
         layers.network = own && plan.network == Network::Off;
         layers.root_mapped_away = away;
+        layers.unwatched = unwatched;
         // A caller that is gone is noticed below.
         let _ = wire::send(&socket, &Built::Ready { layers }, &[]);
         Ok(Init { plan, socket, signals, rules, life, busy, supervisors: Vec::new() })

@@ -141,7 +141,7 @@ fn run_inside() -> i32 {
     if hide().is_err() {
         return 1;
     }
-    init::serve(&plan, sandbox, signals)
+    init::serve(&plan, sandbox, signals, None)
 }
 
 /// Has nobody look into this process, or into what is split off from it, until
@@ -180,7 +180,7 @@ fn start(
                     // A flood of processes must not keep supervisors from
                     // seeing it; the commands themselves get no more than usual.
                     let _ = rustix::process::nice(-10);
-                    be_first(plan, sandbox, keeper)
+                    be_first(plan, sandbox, keeper, guard.as_ref())
                 }
             }
         }
@@ -193,7 +193,7 @@ fn start(
 }
 
 /// Goes on as the first process of a sandbox that is ready to be served.
-fn be_first(plan: &Plan, sandbox: &UnixStream, keeper: &UnixStream) -> ! {
+fn be_first(plan: &Plan, sandbox: &UnixStream, keeper: &UnixStream, guard: Option<&Guard>) -> ! {
     let serve = || {
         hide()?;
         let sandbox = sandbox.try_clone()?;
@@ -206,7 +206,8 @@ fn be_first(plan: &Plan, sandbox: &UnixStream, keeper: &UnixStream) -> ! {
     if let Ok(null) = null {
         let _ = sys::place_fd(null.as_fd(), keeper.as_raw_fd());
     }
-    sys::exit(init::serve(plan, sandbox, signals))
+    let unwatched = guard.and_then(Guard::unwatched).map(str::to_owned);
+    sys::exit(init::serve(plan, sandbox, signals, unwatched))
 }
 
 fn start_in_namespaces(
@@ -264,7 +265,7 @@ fn start_in_namespaces(
                 trouble.tell(sandbox);
                 sys::exit(1);
             }
-            be_first(plan, sandbox, keeper)
+            be_first(plan, sandbox, keeper, guard)
         }
     }
 }

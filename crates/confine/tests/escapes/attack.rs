@@ -32,6 +32,8 @@ pub(crate) struct Attack {
     pub(crate) check: fn(&Scene) -> Result<(), String>,
     /// The backends that claim to hold it.
     pub(crate) held_by: &'static [Backend],
+    /// Those of them that do not claim it for the superuser.
+    pub(crate) not_for_root: &'static [Backend],
     /// What happens without a sandbox.
     pub(crate) control: Control,
 }
@@ -46,6 +48,7 @@ impl Attack {
         attempt: |_| Outcome::Tried,
         check: |_| Ok(()),
         held_by: EVERY,
+        not_for_root: &[],
         control: Control::Works,
     };
 }

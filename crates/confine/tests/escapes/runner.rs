@@ -174,7 +174,9 @@ struct Ground {
 impl Ground {
     fn line(&self, attack: &'static Attack, attacker: &Path) -> Line {
         let control = self.control(attack, attacker);
-        let confined = attack.held_by.iter().map(|&backend| {
+        let claims =
+            |backend: &&Backend| self.user != User::Root || !attack.not_for_root.contains(backend);
+        let confined = attack.held_by.iter().filter(claims).map(|&backend| {
             let finding = self.case(attack, attacker, backend.as_str());
             (backend, finding.map_or_else(Verdict::Failed, |finding| confined(&finding)))
         });

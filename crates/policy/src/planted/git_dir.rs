@@ -32,7 +32,9 @@ pub(super) fn find(below: &[Vec<u8>], is_dir: bool, kind: Kind) -> Planted<'stat
         | [b"sequencer", b"opts"] => depends(Content::Unfinished),
         [b"worktrees", _, _, ..] => find(&below[2..], is_dir, Kind::Worktree),
         // A submodule's name can have slashes: its repository can be at any depth.
+        // `refs/remotes` are not the remotes of a repository `refs`.
         [b"modules", _, ..] => (1..below.len())
+            .filter(|&start| names[start] != b"remotes" || names[start - 1] != b"refs")
             .map(|start| find(&below[start..], is_dir, Kind::Module))
             .fold(Planted::Free, stricter),
         _ => Planted::Free,

@@ -27,5 +27,6 @@ pub(super) const ATTACK: Attack = Attack {
         Outcome::when("made too many processes", made.len() as u64 > MAX_PROCESSES)
     },
     held_by: OWN_TREE,
+    not_for_root: &[Backend::Bubblewrap],
     ..BASE
 };

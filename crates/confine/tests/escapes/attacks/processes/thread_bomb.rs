@@ -31,5 +31,6 @@ pub(super) const ATTACK: Attack = Attack {
         Outcome::when("made too many threads", made > MAX_PROCESSES)
     },
     held_by: OWN_TREE,
+    not_for_root: &[Backend::Bubblewrap],
     ..BASE
 };

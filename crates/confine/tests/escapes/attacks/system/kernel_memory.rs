@@ -22,5 +22,6 @@ pub(super) const ATTACK: Attack = Attack {
     },
     control: Control::NeedsRoot("only root may"),
     held_by: OWN_TREE,
+    not_for_root: &[Backend::Bubblewrap],
     ..BASE
 };

@@ -1,5 +1,5 @@
 //! Uses the calls that event loops are made of: poll, timers, notices of files,
-//! locks, files in memory.
+//! locks.
 
 use std::os::fd::AsRawFd;
 
@@ -17,8 +17,6 @@ pub(super) const ATTACK: Attack = Attack {
                 call(libc::SYS_eventfd2, &[0, 0]).map(sys::owned)?;
                 call(libc::SYS_timerfd_create, &[1, 0]).map(sys::owned)?;
                 call(libc::SYS_inotify_init1, &[0]).map(sys::owned)?;
-                let name = text("own");
-                call(libc::SYS_memfd_create, &[name.at(), 0]).map(sys::owned)?;
                 let file = fs::File::create(t.rw.join("lock"))?;
                 call(libc::SYS_flock, &[file.as_raw_fd() as usize, libc::LOCK_EX as usize])?;
                 file.set_len(4096)?;

@@ -1,0 +1,180 @@
+//! What was there before commands ran, and what of it may be put back.
+
+use std::collections::{HashMap, HashSet};
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::{AtFlags, FileType, Stat, StatxFlags};
+use zonekeep_policy::path::RelPath;
+
+/// The largest file that is kept in memory.
+pub(super) const MAX_KEPT: usize = 1024 * 1024;
+/// How much is kept in memory in all.
+const MAX_ALL: usize = 64 * 1024 * 1024;
+
+/// What makes a file the same file wherever its name goes: the time of its birth
+/// cannot be set, so a number that is used again is told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Identity {
+    device: (u32, u32),
+    inode: u64,
+    born: (i64, u32),
+}
+
+impl Identity {
+    /// Looks at a name without following it; an empty name is the handle itself.
+    pub(super) fn of(at: BorrowedFd<'_>, name: &[u8]) -> Option<Self> {
+        let wanted = StatxFlags::INO | StatxFlags::BTIME;
+        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
+        let stat = rustix::fs::statx(at, name, flags, wanted).ok()?;
+        Some(Identity {
+            device: (stat.stx_dev_major, stat.stx_dev_minor),
+            inode: stat.stx_ino,
+            born: (stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec),
+        })
+    }
+}
+
+/// What was or is at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum What {
+    /// A file with this content.
+    File(Vec<u8>),
+    /// A link to this place.
+    Link(Vec<u8>),
+}
+
+/// Something that is remembered.
+#[derive(Debug, Clone)]
+pub(super) struct Kept {
+    /// What was there first; `None` for a file that a command made.
+    pub(super) before: Option<What>,
+    /// What was there last and did no harm, where that is something else.
+    last: Option<What>,
+    pub(super) mode: u32,
+    pub(super) owner: (u32, u32),
+}
+
+impl Kept {
+    /// Returns what to put back.
+    pub(super) fn good(&self) -> Option<&What> {
+        self.last.as_ref().or(self.before.as_ref())
+    }
+
+    /// Returns the bytes that were in the file first.
+    pub(super) fn bytes(&self) -> Option<&[u8]> {
+        match &self.before {
+            Some(What::File(bytes)) => Some(bytes),
+            _ => None,
+        }
+    }
+}
+
+type Place = (usize, RelPath);
+
+/// All that is remembered.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    kept: HashMap<Place, Kept>,
+    places: HashMap<Identity, Place>,
+    /// What existed and is read-only, or is at least not to be taken away.
+    known: HashSet<Identity>,
+    size: usize,
+}
+
+impl Before {
+    pub(super) fn know(&mut self, id: Option<Identity>) {
+        self.known.extend(id);
+    }
+
+    pub(super) fn knows(&self, id: Option<Identity>) -> bool {
+        id.is_some_and(|id| self.known.contains(&id))
+    }
+
+    /// Remembers what exists before any command; returns whether it could.
+    pub(super) fn keep(
+        &mut self,
+        zone: usize,
+        path: &RelPath,
+        id: Option<Identity>,
+        stat: &Stat,
+        what: What,
+    ) -> bool {
+        let place = (zone, path.clone());
+        if self.kept.contains_key(&place) {
+            return true;
+        }
+        if !self.has_room(&what) {
+            return false;
+        }
+        let kept = Kept {
+            before: Some(what),
+            last: None,
+            mode: stat.st_mode & 0o777,
+            owner: (stat.st_uid, stat.st_gid),
+        };
+        if let Some(id) = id {
+            self.places.insert(id, place.clone());
+        }
+        self.kept.insert(place, kept);
+        true
+    }
+
+    /// Remembers that what is at a path now does no harm.
+    pub(super) fn accept(&mut self, zone: usize, path: &RelPath, stat: &Stat, what: What) {
+        let place = (zone, path.clone());
+        let Some(kept) = self.kept.get_mut(&place) else {
+            if self.has_room(&what) {
+                let (mode, owner) = (stat.st_mode & 0o777, (stat.st_uid, stat.st_gid));
+                self.kept.insert(place, Kept { before: None, last: Some(what), mode, owner });
+            }
+            return;
+        };
+        if kept.good() == Some(&what) {
+            return;
+        }
+        if let Some(What::File(old) | What::Link(old)) = kept.last.take() {
+            self.size = self.size.saturating_sub(old.len());
+        }
+        if kept.before.as_ref() != Some(&what)
+            && self.has_room(&what)
+            && let Some(kept) = self.kept.get_mut(&place)
+        {
+            kept.last = Some(what);
+        }
+    }
+
+    fn has_room(&mut self, what: &What) -> bool {
+        let size = match what {
+            What::File(bytes) | What::Link(bytes) => bytes.len(),
+        };
+        let fits = size <= MAX_KEPT && self.size + size <= MAX_ALL;
+        self.size += if fits { size } else { 0 };
+        fits
+    }
+
+    /// Returns what is remembered of a path, or of a file that has moved there.
+    pub(super) fn find(&self, zone: usize, path: &RelPath, id: Option<Identity>) -> Option<&Kept> {
+        let here = self.kept.get(&(zone, path.clone()));
+        here.or_else(|| self.kept.get(self.places.get(&id?)?))
+    }
+}
+
+/// What a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Is {
+    File,
+    Directory,
+    Link,
+    Special,
+}
+
+impl Is {
+    pub(super) fn of(stat: &Stat) -> Self {
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Is::File,
+            FileType::Directory => Is::Directory,
+            FileType::Symlink => Is::Link,
+            _ => Is::Special,
+        }
+    }
+}

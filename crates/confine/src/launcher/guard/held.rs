@@ -1,0 +1,293 @@
+//! What was taken away, until it is written to the quarantine.
+//!
+//! A file is unlinked as soon as it is seen, and held open: what the command
+//! still writes into it belongs to what is kept.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use zonekeep_policy::path::{RelPath, escape};
+
+use super::Zone;
+use crate::quarantine::{Entry, Item, Kind, Store};
+use crate::wire::Caught;
+
+/// How many files are held open.
+const MAX_OPEN: usize = 256;
+/// How many files are kept between two reports; the rest is only removed.
+const MAX_ITEMS: usize = 10_000;
+/// How many paths are reported at once.
+const MAX_PATHS: usize = 1_000;
+/// How many bytes are kept between two reports.
+const MAX_BYTES: u64 = 1024 * 1024 * 1024;
+
+/// A part of what was taken.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) kind: Kind,
+    pub(super) mode: u32,
+    pub(super) link: Option<Vec<u8>>,
+    pub(super) file: Option<File>,
+}
+
+#[derive(Debug, Default)]
+struct Content {
+    /// Still open.
+    file: Option<File>,
+    /// One that was at the same path before, and had something in it.
+    older: Option<File>,
+    /// Copied already: number, size, whether it was cut.
+    stored: Option<(u32, u64, bool)>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    kind: Kind,
+    mode: u32,
+    link: Option<Vec<u8>>,
+    content: Content,
+}
+
+/// One path that was caught, perhaps more than once.
+#[derive(Debug)]
+struct Holding {
+    zone: usize,
+    path: RelPath,
+    pattern: String,
+    failed: Option<String>,
+    slots: BTreeMap<Vec<u8>, Slot>,
+    left_out: u64,
+    store: Option<Store>,
+}
+
+/// All that was caught since the last report.
+#[derive(Debug)]
+pub(super) struct Held {
+    quarantine: PathBuf,
+    holdings: Vec<Holding>,
+    index: HashMap<(usize, RelPath), usize>,
+    open: usize,
+    items: usize,
+    bytes: u64,
+    /// Paths that there was no room for.
+    more: u64,
+}
+
+/// A path that is being taken; `None` where there are too many.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ticket(Option<usize>);
+
+impl Held {
+    pub(super) fn new(quarantine: &Path) -> Self {
+        Held {
+            quarantine: quarantine.to_owned(),
+            holdings: Vec::new(),
+            index: HashMap::new(),
+            open: 0,
+            items: 0,
+            bytes: 0,
+            more: 0,
+        }
+    }
+
+    /// Notes that a path is caught.
+    pub(super) fn catch(&mut self, zone: usize, path: &RelPath, pattern: &str) -> Ticket {
+        if let Some(&number) = self.index.get(&(zone, path.clone())) {
+            self.holdings[number].failed = None;
+            return Ticket(Some(number));
+        }
+        if self.holdings.len() >= MAX_PATHS {
+            self.more += 1;
+            return Ticket(None);
+        }
+        let number = self.holdings.len();
+        self.holdings.push(Holding {
+            zone,
+            path: path.clone(),
+            pattern: pattern.to_owned(),
+            failed: None,
+            slots: BTreeMap::new(),
+            left_out: 0,
+            store: None,
+        });
+        self.index.insert((zone, path.clone()), number);
+        Ticket(Some(number))
+    }
+
+    /// Notes why it could not be taken away.
+    pub(super) fn fail(&mut self, ticket: Ticket, why: String) {
+        if let Some(holding) = ticket.0.and_then(|number| self.holdings.get_mut(number)) {
+            holding.failed = Some(why);
+        }
+    }
+
+    /// Takes over a part that was removed; `below` is empty for the path itself.
+    pub(super) fn take(&mut self, ticket: Ticket, below: &[u8], part: Part) {
+        let Some(number) = ticket.0 else { return };
+        if self.open >= MAX_OPEN {
+            self.close_all();
+        }
+        let Some(holding) = self.holdings.get_mut(number) else { return };
+        let Part { kind, mode, link, file } = part;
+        match holding.slots.get_mut(below) {
+            None if self.items >= MAX_ITEMS => holding.left_out += 1,
+            None => {
+                self.items += 1;
+                self.open += usize::from(file.is_some());
+                let content = Content { file, ..Content::default() };
+                holding.slots.insert(below.to_vec(), Slot { kind, mode, link, content });
+            }
+            Some(slot) => {
+                self.open += usize::from(file.is_some());
+                let mut content = std::mem::take(&mut slot.content);
+                let (old, older) = (content.file.take(), content.older.take());
+                // The last one with something in it counts.
+                let (keep, forget) = match old {
+                    Some(old) if has_content(&old) => (Some(old), older),
+                    old => (older, old),
+                };
+                self.open -= usize::from(forget.is_some());
+                (content.file, content.older) = (file, keep);
+                *slot = Slot { kind, mode, link, content };
+            }
+        }
+    }
+
+    /// Copies all that is held open, as it is by now.
+    fn close_all(&mut self) {
+        for holding in &mut self.holdings {
+            for slot in holding.slots.values_mut() {
+                let (file, older) = (slot.content.file.take(), slot.content.older.take());
+                let file = match file {
+                    Some(file) if has_content(&file) => Some(file),
+                    file if older.is_none() && slot.content.stored.is_none() => file,
+                    _ => older,
+                };
+                let Some(file) = file else { continue };
+                let copied = store(&mut holding.store, &self.quarantine)
+                    .and_then(|store| slot.content.copy(&file, store, &mut self.bytes));
+                if let Err(error) = copied
+                    && holding.failed.is_none()
+                {
+                    holding.failed = Some(format!("its content could not be kept: {error}"));
+                }
+            }
+        }
+        self.open = 0;
+    }
+
+    /// Writes everything to the quarantine, and tells what there is.
+    pub(super) fn settle(&mut self, zones: &[Zone]) -> Vec<Caught> {
+        self.close_all();
+        let mut caught = Vec::new();
+        for holding in self.holdings.drain(..) {
+            let Some(zone) = zones.get(holding.zone) else { continue };
+            caught.push(holding.finish(zone, &self.quarantine));
+        }
+        if self.more > 0 {
+            caught.push(Caught {
+                path: String::new(),
+                pattern: String::new(),
+                id: None,
+                failed: Some(format!("{} more were removed without being kept", self.more)),
+            });
+        }
+        self.index.clear();
+        (self.items, self.bytes, self.more) = (0, 0, 0);
+        caught
+    }
+}
+
+impl Content {
+    fn copy(&mut self, file: &File, store: &mut Store, used: &mut u64) -> io::Result<()> {
+        let number = self.stored.map(|(number, ..)| number);
+        let stored = store.keep(file, MAX_BYTES.saturating_sub(*used), number)?;
+        *used += stored.size;
+        self.stored = Some((stored.number, stored.size, stored.truncated));
+        Ok(())
+    }
+}
+
+impl Holding {
+    fn finish(mut self, zone: &Zone, quarantine: &Path) -> Caught {
+        let host = join(zone.host.as_os_str().as_bytes(), &self.path);
+        let mut caught = Caught {
+            path: escape(&host),
+            pattern: self.pattern.clone(),
+            id: None,
+            failed: self.failed.take(),
+        };
+        if self.slots.is_empty() {
+            return caught;
+        }
+        let mut slot = None;
+        std::mem::swap(&mut slot, &mut self.store);
+        let written = store(&mut slot, quarantine).and_then(|store| {
+            let entry = self.entry(zone, store);
+            store.finish(&entry).map(|()| entry.id)
+        });
+        match written {
+            Ok(id) => caught.id = Some(id),
+            Err(error) => {
+                let _ = slot.map(Store::discard);
+                let why = format!("it was removed, but could not be kept: {error}");
+                caught.failed.get_or_insert(why);
+            }
+        }
+        caught
+    }
+
+    fn entry(&self, zone: &Zone, store: &Store) -> Entry {
+        let items: Vec<Item> = self.slots.iter().map(|(path, slot)| slot.item(path)).collect();
+        let kind = match self.slots.get(&b""[..]) {
+            Some(slot) if self.slots.len() == 1 => slot.kind,
+            _ => Kind::Directory,
+        };
+        Entry {
+            id: store.id().to_owned(),
+            time: store.time(),
+            zone: escape(zone.host.as_os_str().as_bytes()),
+            path: escape(self.path.as_bytes()),
+            agent_path: escape(&join(zone.at.as_os_str().as_bytes(), &self.path)),
+            pattern: self.pattern.clone(),
+            kind,
+            items,
+            left_out: self.left_out,
+            session: None,
+        }
+    }
+}
+
+impl Slot {
+    fn item(&self, path: &[u8]) -> Item {
+        let stored = self.content.stored;
+        Item {
+            path: escape(path),
+            kind: self.kind,
+            mode: self.mode,
+            link: self.link.as_ref().map(|link| escape(link)),
+            content: stored.map(|(number, ..)| number),
+            size: stored.map_or(0, |(_, size, _)| size),
+            truncated: stored.is_some_and(|(.., truncated)| truncated),
+        }
+    }
+}
+
+fn store<'s>(store: &'s mut Option<Store>, quarantine: &Path) -> io::Result<&'s mut Store> {
+    match store {
+        Some(store) => Ok(store),
+        None => Ok(store.insert(Store::new(quarantine)?)),
+    }
+}
+
+fn has_content(file: &File) -> bool {
+    file.metadata().is_ok_and(|metadata| metadata.len() > 0)
+}
+
+fn join(dir: &[u8], path: &RelPath) -> Vec<u8> {
+    let dir = dir.strip_suffix(b"/").unwrap_or(dir);
+    [dir, b"/", path.as_bytes()].concat()
+}

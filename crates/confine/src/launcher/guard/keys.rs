@@ -1,0 +1,99 @@
+//! Gets into directories whose permissions are in the way.
+//!
+//! What a command makes belongs to the caller, and so does the right to change
+//! its permissions. They are put back once the keeper has looked.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use zonekeep_policy::path::RelPath;
+
+use crate::quarantine::handles::{hold_dir, open_dir, path_of};
+
+/// What the owner needs to work in a directory.
+const ALL: u32 = 0o700;
+
+/// A directory whose permissions were changed.
+#[derive(Debug)]
+struct Unlocked {
+    dir: OwnedFd,
+    was: u32,
+    set: u32,
+}
+
+/// The permissions that were changed.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    unlocked: Vec<Unlocked>,
+}
+
+impl Keys {
+    /// Opens a directory to read it.
+    pub(super) fn open(&mut self, at: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+        match open_dir(at, name) {
+            Err(Errno::ACCESS) => {
+                let dir = self.hold(at, name)?;
+                self.unlock(dir.as_fd())?;
+                open_dir(dir.as_fd(), b".")
+            }
+            result => result,
+        }
+    }
+
+    /// Opens a directory to go through it.
+    fn hold(&mut self, at: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+        match hold_dir(at, name) {
+            Err(Errno::ACCESS) => {
+                self.unlock(at)?;
+                hold_dir(at, name)
+            }
+            result => result,
+        }
+    }
+
+    /// Goes down from a directory.
+    pub(super) fn below(
+        &mut self,
+        top: BorrowedFd<'_>,
+        path: &RelPath,
+    ) -> rustix::io::Result<OwnedFd> {
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        if !path.is_root()
+            && let Ok(dir) =
+                rustix::fs::openat2(top, path.as_bytes(), flags, Mode::empty(), resolve)
+        {
+            return Ok(dir);
+        }
+        // Step by step, where something is in the way.
+        let mut dir = rustix::io::fcntl_dupfd_cloexec(top, 3)?;
+        for name in path.names() {
+            dir = self.hold(dir.as_fd(), name)?;
+        }
+        Ok(dir)
+    }
+
+    /// Lets the owner into a directory, until [`relock`](Self::relock).
+    pub(super) fn unlock(&mut self, dir: BorrowedFd<'_>) -> rustix::io::Result<()> {
+        let was = rustix::fs::fstat(dir)?.st_mode & 0o7777;
+        if was & ALL == ALL {
+            return Err(Errno::ACCESS);
+        }
+        let set = was | ALL;
+        rustix::fs::chmod(path_of(dir), Mode::from_raw_mode(set))?;
+        let dir = rustix::io::fcntl_dupfd_cloexec(dir, 3)?;
+        self.unlocked.push(Unlocked { dir, was, set });
+        Ok(())
+    }
+
+    /// Puts permissions back, where nobody has changed them since.
+    pub(super) fn relock(&mut self) {
+        for Unlocked { dir, was, set } in self.unlocked.drain(..).rev() {
+            let now = rustix::fs::fstat(&dir).map(|stat| stat.st_mode & 0o7777);
+            if now == Ok(set) {
+                let _ = rustix::fs::chmod(path_of(dir.as_fd()), Mode::from_raw_mode(was));
+            }
+        }
+    }
+}

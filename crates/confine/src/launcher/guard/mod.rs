@@ -1,0 +1,330 @@
+//! Guards files of writable zones that would run code later.
+//!
+//! What exists is found before the first command and made read-only where the
+//! backend can. What does not exist yet is caught as it appears: every directory
+//! is watched, and an entry that the policy guards is taken away at once and
+//! kept in the quarantine. Files that ordinary git writes are judged by what is
+//! in them, and put back as they were where they turn bad.
+//!
+//! Commands run while the keeper looks, and may be hostile. So nothing is done
+//! by path: every step goes from one open directory to the next without
+//! following a link, and what is read, removed or changed lies in the zone,
+//! where the command could have done the same. An event is only a hint to look;
+//! what counts is what is there. A directory is watched before it is listed, and
+//! listed again when it moves, so whatever a command renames meanwhile, the last
+//! event leads to where things are.
+
+mod before;
+mod descent;
+mod held;
+mod judge;
+mod keys;
+mod rules;
+mod sieve;
+mod take;
+mod walk;
+mod watches;
+
+use std::collections::BTreeSet;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::event::epoll;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+use zonekeep_policy::path::RelPath;
+
+use self::before::Before;
+use self::held::Held;
+use self::keys::Keys;
+use self::rules::Rules;
+use self::sieve::Class;
+use self::walk::View;
+use self::watches::{Event, Watches};
+use super::tree::Fixed;
+use super::{Trouble, Try};
+use crate::plan::{Access, Plan, Watch};
+use crate::wire::Caught;
+
+/// The longest path below a zone that is looked at, in bytes: the longest that
+/// programs can use.
+const MAX_PATH: usize = 4096;
+/// How many events are read before the keeper looks at its other duties.
+const MAX_EVENTS: usize = 20_000;
+/// How long a file may look bad while it is being written, and how long the
+/// keeper waits before it looks again at what it could not take away.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// How much time lies between two looks at everything, when events get lost.
+const SWEEP_EVERY: Duration = Duration::from_millis(500);
+/// How long a report waits for events to end.
+const SETTLE: Duration = Duration::from_secs(2);
+
+/// A writable zone.
+#[derive(Debug)]
+struct Zone {
+    host: PathBuf,
+    at: PathBuf,
+    root: OwnedFd,
+}
+
+/// An entry to be looked at again.
+#[derive(Debug)]
+struct Later {
+    due: Instant,
+    zone: usize,
+    path: RelPath,
+    bares: Vec<RelPath>,
+    class: Class,
+}
+
+/// The guard of all writable zones of a sandbox.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    zones: Vec<Zone>,
+    rules: Rules,
+    watches: Watches,
+    before: Before,
+    held: Held,
+    keys: Keys,
+    fixed: Vec<Fixed>,
+    /// Whether what is fixed is read-only for commands.
+    has_own_tree: bool,
+    git_may_configure: bool,
+    later: Vec<Later>,
+    /// Whether events were lost, so that everything has to be looked at.
+    must_sweep: bool,
+    swept: Option<Instant>,
+    unwatched: Option<String>,
+    timer: OwnedFd,
+    poll: OwnedFd,
+    buffer: Vec<MaybeUninit<u8>>,
+}
+
+impl Guard {
+    /// Looks at all writable zones and watches them.
+    pub(crate) fn start(plan: &Plan, watch: &Watch) -> Result<Self, Trouble> {
+        let what = || "watch the writable directories".to_owned();
+        let (watches, failed) = Watches::new();
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags).during(what)?;
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC).during(what)?;
+        let data = epoll::EventData::new_u64(0);
+        for fd in [Some(timer.as_fd()), watches.fd()].into_iter().flatten() {
+            epoll::add(&poll, fd, data, epoll::EventFlags::IN).during(what)?;
+        }
+        let mut guard = Guard {
+            zones: zones(plan)?,
+            rules: Rules::new(&watch.patterns),
+            watches,
+            before: Before::default(),
+            held: Held::new(&watch.quarantine),
+            keys: Keys::default(),
+            fixed: Vec::new(),
+            has_own_tree: plan.backend.has_own_tree(),
+            git_may_configure: watch.git_may_configure,
+            later: Vec::new(),
+            must_sweep: false,
+            swept: None,
+            unwatched: None,
+            timer,
+            poll,
+            buffer: vec![MaybeUninit::uninit(); 64 * 1024],
+        };
+        if let Some(errno) = failed {
+            guard.miss(errno);
+        }
+        guard.walk_all(View::Start);
+        // Configurations name further files to guard, which may include more.
+        for _ in 0..4 {
+            if !std::mem::take(&mut guard.must_sweep) {
+                break;
+            }
+            guard.walk_all(View::Start);
+        }
+        let mut seen = BTreeSet::new();
+        guard.fixed.retain(|path| seen.insert((path.zone.clone(), path.below.clone())));
+        Ok(guard)
+    }
+
+    /// Returns what is to be made read-only.
+    pub(crate) fn fixed(&self) -> &[Fixed] {
+        &self.fixed
+    }
+
+    /// Returns what can be polled for events.
+    pub(crate) fn events(&self) -> BorrowedFd<'_> {
+        self.poll.as_fd()
+    }
+
+    /// Returns what cannot be watched, and why; it is looked at when a command
+    /// has ended.
+    pub(crate) fn unwatched(&self) -> Option<&str> {
+        self.unwatched.as_deref()
+    }
+
+    /// Acts on all that has happened, without waiting.
+    pub(crate) fn look(&mut self) {
+        self.act();
+        let now = Instant::now();
+        self.look_again(|later| later.due <= now);
+        let rested = self.swept.is_none_or(|swept| swept.elapsed() >= SWEEP_EVERY);
+        if self.must_sweep && rested {
+            self.sweep(View::Passing);
+        }
+        self.keys.relock();
+        self.set_timer();
+    }
+
+    /// Catches what is still to be caught, writes it to the quarantine, and
+    /// returns all that was caught since the last time.
+    pub(crate) fn settle(&mut self) -> Vec<Caught> {
+        let since = Instant::now();
+        while self.act() && since.elapsed() < SETTLE {}
+        self.look_again(|_| true);
+        if self.must_sweep || self.unwatched.is_some() {
+            self.sweep(View::Whole);
+        }
+        self.keys.relock();
+        self.set_timer();
+        self.held.settle(&self.zones)
+    }
+
+    /// Does the same for the last time: nothing runs any more.
+    pub(crate) fn finish(&mut self) {
+        self.settle();
+    }
+
+    /// Handles the events that are there; returns whether there were any.
+    fn act(&mut self) -> bool {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let drained = self.watches.drain(&self.rules.sieve, &mut buffer);
+        self.buffer = buffer;
+        self.must_sweep |= drained.lost;
+        for event in &drained.events {
+            self.handle(event);
+        }
+        drained.any
+    }
+
+    fn handle(&mut self, event: &Event) {
+        let Some(node) = self.watches.node_mut(event.watch) else { return };
+        let becomes_repository = node.marks.see(&event.name)
+            && node.marks.are_of_a_repository()
+            && !node.bares.iter().any(RelPath::is_root)
+            && !node.path.file_name().is_some_and(|name| name.eq_ignore_ascii_case(b".git"));
+        let (zone, trail, mut bares) = (node.zone, node.trail.clone(), node.bares.clone());
+        let path = node.path.clone();
+        let Some(root) = self.zones.get(zone).map(|zone| zone.root.as_fd()) else { return };
+        let dir = match self.keys.below(root, &path) {
+            Ok(dir) => dir,
+            // It moved, which is an event of its own.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return,
+            Err(errno) => return self.miss(errno),
+        };
+        let mut place = walk::Place { zone, watch: event.watch, path, trail, bares: vec![] };
+        if becomes_repository {
+            bares.push(RelPath::root());
+            if let Some(node) = self.watches.node_mut(event.watch) {
+                node.bares.clone_from(&bares);
+            }
+            place.bares = bares;
+            return self.walk_again(dir.as_fd(), place);
+        }
+        place.bares = bares;
+        match event.is_dir {
+            true => {
+                let view = if event.moved { View::Passing } else { View::Fresh };
+                self.walk_below(dir.as_fd(), &place, &event.name, view);
+            }
+            false => {
+                let class = self.rules.sieve.class(&place.trail, &event.name);
+                let view = if event.whole { View::Written } else { View::Passing };
+                self.look_at_entry(dir.as_fd(), &place, &event.name, class, view);
+            }
+        }
+    }
+
+    /// Looks again at entries that were put off.
+    fn look_again(&mut self, is_due: impl Fn(&Later) -> bool) {
+        let (due, later) = std::mem::take(&mut self.later).into_iter().partition(is_due);
+        self.later = later;
+        let due: Vec<Later> = due;
+        for Later { zone, path, bares, class, .. } in due {
+            let Some((above, name)) = path.split_last() else { continue };
+            let Some(root) = self.zones.get(zone).map(|zone| zone.root.as_fd()) else { continue };
+            let Ok(dir) = self.keys.below(root, &above) else { continue };
+            let (dir, path, bares) = (dir.as_fd(), &path, &bares[..]);
+            let spot = judge::Spot { zone, dir, watch: 0, name, path, bares, class };
+            self.look_at(&spot, View::Whole);
+        }
+    }
+
+    fn put_off(&mut self, spot: &judge::Spot<'_>) {
+        let known = |later: &Later| later.zone == spot.zone && later.path == *spot.path;
+        if self.later.iter().any(known) {
+            return;
+        }
+        self.later.push(Later {
+            due: Instant::now() + PATIENCE,
+            zone: spot.zone,
+            path: spot.path.clone(),
+            bares: spot.bares.to_vec(),
+            class: spot.class,
+        });
+    }
+
+    /// Looks at everything.
+    fn sweep(&mut self, view: View) {
+        self.must_sweep = false;
+        self.walk_all(view);
+        self.swept = Some(Instant::now());
+    }
+
+    /// Has the keeper woken where something is to be looked at again.
+    fn set_timer(&mut self) {
+        let wait = match (self.must_sweep, self.later.is_empty()) {
+            (_, false) => PATIENCE,
+            (true, true) => SWEEP_EVERY,
+            (false, true) => Duration::ZERO,
+        };
+        let none = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let it_value = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) as _ };
+        let timer = Itimerspec { it_interval: none, it_value };
+        // Setting it also forgets that it went off.
+        let _ = timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &timer);
+    }
+
+    /// Notes that something is not watched.
+    fn miss(&mut self, errno: Errno) {
+        let why = match errno {
+            Errno::NOSPC => "the limit fs.inotify.max_user_watches is reached".to_owned(),
+            Errno::MFILE => "the limit fs.inotify.max_user_instances is reached".to_owned(),
+            errno => std::io::Error::from(errno).to_string(),
+        };
+        self.unwatched.get_or_insert_with(|| {
+            format!("not all writable directories are watched while a command runs: {why}")
+        });
+    }
+}
+
+/// Opens the writable zones, those that lie in others last.
+fn zones(plan: &Plan) -> Result<Vec<Zone>, Trouble> {
+    let mut zones = Vec::new();
+    for bind in plan.zones().filter(|bind| bind.access == Access::Rw) {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = match rustix::fs::open(&bind.host, flags, Mode::empty()) {
+            // Whoever places it says that it is missing.
+            Err(Errno::NOENT | Errno::NOTDIR) => continue,
+            result => result.during(|| format!("open {}", bind.host.display()))?,
+        };
+        zones.push(Zone { host: bind.host.clone(), at: bind.at.clone(), root });
+    }
+    zones.sort_by_key(|zone| zone.host.as_os_str().len());
+    Ok(zones)
+}

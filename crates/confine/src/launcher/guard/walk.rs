@@ -1,0 +1,326 @@
+//! Goes through directories: watches them, and looks at what is in them.
+
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, FileType, RawDir, SeekFrom};
+use rustix::io::Errno;
+use zonekeep_policy::path::RelPath;
+
+use super::before::{Identity, Is};
+use super::descent::Descent;
+use super::judge::{Ruling, Spot};
+use super::sieve::{Class, Sieve, Trail};
+use super::watches::{Marks, Node, Number};
+use super::{Guard, MAX_PATH};
+use crate::quarantine::handles::open_dir;
+
+/// With which eyes things are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum View {
+    /// Before the first command: all that is there is the user's.
+    Start,
+    /// While it may still be written, and just made: what is watched already is
+    /// not gone through again, because it has events of its own.
+    Fresh,
+    /// While it may still be written.
+    Passing,
+    /// Right after a file was written, or something moved.
+    Written,
+    /// As it is.
+    Whole,
+}
+
+impl View {
+    /// Returns whether what looks bad may only be half of something good, or is
+    /// there for a moment.
+    pub(super) fn is_early(self, is: Is) -> bool {
+        match self {
+            View::Fresh | View::Passing => true,
+            // It was not the link that was written.
+            View::Written => is == Is::Link,
+            View::Start | View::Whole => false,
+        }
+    }
+}
+
+/// A directory, and what is known about the way to it.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) zone: usize,
+    pub(super) watch: Number,
+    pub(super) path: RelPath,
+    pub(super) trail: Trail,
+    /// Its path below each directory on the way, or itself, that is laid out as
+    /// a repository.
+    pub(super) bares: Vec<RelPath>,
+}
+
+/// What is in a directory, as far as it can matter.
+#[derive(Debug, Default)]
+struct Listing {
+    dirs: Vec<Vec<u8>>,
+    entries: Vec<(Vec<u8>, Class)>,
+    marks: Marks,
+}
+
+impl Guard {
+    /// Goes through all zones.
+    pub(super) fn walk_all(&mut self, view: View) {
+        for zone in 0..self.zones.len() {
+            let (path, trail, bares) = (RelPath::root(), Trail::default(), Vec::new());
+            let top = open_dir(self.zones[zone].root.as_fd(), b".");
+            match top {
+                Ok(top) => {
+                    let place = Place { zone, watch: 0, path, trail, bares };
+                    let (place, dirs) = self.arrive(top.as_fd(), place, b"", view);
+                    self.walk(top, place, dirs, view);
+                }
+                Err(errno) => self.miss(errno),
+            }
+        }
+    }
+
+    /// Goes through a directory that is there, or came to be there, in another.
+    pub(super) fn walk_below(
+        &mut self,
+        at: BorrowedFd<'_>,
+        above: &Place,
+        name: &[u8],
+        view: View,
+    ) {
+        if let Some((dir, place, dirs)) = self.descend(at, above, name, view) {
+            self.walk(dir, place, dirs, view);
+        }
+    }
+
+    /// Goes through a directory that turned out to be a repository.
+    pub(super) fn walk_again(&mut self, at: BorrowedFd<'_>, place: Place) {
+        let Ok(dir) = self.keys.open(at, b".") else { return };
+        let listing = self.list(dir.as_fd(), &place);
+        self.look_at_all(dir.as_fd(), &place, listing.entries, View::Passing);
+        self.walk(dir, place, listing.dirs, View::Passing);
+    }
+
+    fn walk(&mut self, top: OwnedFd, place: Place, dirs: Vec<Vec<u8>>, view: View) {
+        let mut way = Descent::new(top);
+        let mut levels = vec![(place, dirs)];
+        while let Some((place, dirs)) = levels.last_mut() {
+            let Some(name) = dirs.pop() else {
+                levels.pop();
+                way.leave();
+                continue;
+            };
+            let Ok(here) = way.here() else {
+                // Moved away while this looked into it, and lost.
+                self.must_sweep = true;
+                return;
+            };
+            if let Some((dir, place, dirs)) = self.descend(here, place, &name, view)
+                && !dirs.is_empty()
+            {
+                way.enter(dir);
+                levels.push((place, dirs));
+            }
+        }
+    }
+
+    /// Goes one directory down, unless it does not matter or was caught.
+    fn descend(
+        &mut self,
+        at: BorrowedFd<'_>,
+        above: &Place,
+        name: &[u8],
+        view: View,
+    ) -> Option<(OwnedFd, Place, Vec<Vec<u8>>)> {
+        let path = above.path.join(name);
+        let class = self.rules.sieve.class(&above.trail, name);
+        let trail = self.rules.sieve.step(&above.trail, name);
+        let bares: Vec<RelPath> = above.bares.iter().map(|below| below.join(name)).collect();
+        let matters = class != Class::Plain || !bares.is_empty();
+        if matters && self.rules.may_skip(&path, &bares) {
+            return None;
+        }
+        if path.as_bytes().len() > MAX_PATH {
+            self.too_deep(above.zone, &path, view);
+            return None;
+        }
+        let zone = above.zone;
+        if matters {
+            let path = &path;
+            let spot = Spot { zone, dir: at, watch: above.watch, name, path, bares: &bares, class };
+            if !self.may_enter(&spot, view) {
+                return None;
+            }
+        }
+        let opened = match view {
+            View::Start => open_dir(at, name),
+            _ => self.keys.open(at, name),
+        };
+        let dir = match opened {
+            Ok(dir) => dir,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return None,
+            Err(Errno::ACCESS) => {
+                // Nobody looks into it as long as its permissions stay.
+                self.watches.add_permissions(above.watch, at);
+                return None;
+            }
+            Err(errno) => {
+                self.miss(errno);
+                return None;
+            }
+        };
+        let place = Place { zone, watch: above.watch, path, trail, bares };
+        let (place, dirs) = self.arrive(dir.as_fd(), place, name, view);
+        Some((dir, place, dirs))
+    }
+
+    /// Decides about a directory that could be guarded: catches it, or returns
+    /// whether to go on into it.
+    fn may_enter(&mut self, spot: &Spot<'_>, view: View) -> bool {
+        let guarded = match self.ruling(spot, Is::Directory) {
+            Ruling::Guarded(_) => true,
+            _ => self.rules.guards_all_in(spot.zone, spot.path, spot.bares, spot.class),
+        };
+        if !guarded {
+            return true;
+        }
+        let id = Identity::of(spot.dir, spot.name);
+        match view {
+            View::Start => {
+                self.before.know(id);
+                self.fix(spot);
+                !self.has_own_tree
+            }
+            _ if self.before.knows(id) => !self.has_own_tree,
+            _ => match self.ruling(spot, Is::Directory) {
+                Ruling::Guarded(pattern) => {
+                    self.catch_tree(spot, &pattern);
+                    false
+                }
+                // Made by ordinary git; only what is in it is guarded.
+                _ => true,
+            },
+        }
+    }
+
+    /// Watches a directory, and looks at what is in it; returns the directories
+    /// in it.
+    fn arrive(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        mut place: Place,
+        name: &[u8],
+        view: View,
+    ) -> (Place, Vec<Vec<u8>>) {
+        // Before it is listed, so that nothing can come between.
+        let node = Node::new(place.zone, &place.path, &place.trail, &place.bares);
+        let zones = &self.zones;
+        // Where one zone lies in another, the longer path says more.
+        let keep = |old: &Node| {
+            old.zone != place.zone && zones[place.zone].host.starts_with(&zones[old.zone].host)
+        };
+        match self.watches.add(dir, node, keep) {
+            Ok((number, true)) if view == View::Fresh => {
+                place.watch = number;
+                return (place, Vec::new());
+            }
+            Ok((number, _)) => place.watch = number,
+            Err(errno) => {
+                place.watch = 0;
+                self.miss(errno);
+            }
+        }
+        let mut listing = self.list(dir, &place);
+        let is_repository =
+            listing.marks.are_of_a_repository() && !name.eq_ignore_ascii_case(b".git");
+        if is_repository {
+            place.bares.push(RelPath::root());
+            let _ = rustix::fs::seek(dir, SeekFrom::Start(0));
+            listing = self.list(dir, &place);
+        }
+        if let Some(node) = self.watches.node_mut(place.watch) {
+            node.marks = listing.marks;
+            node.bares.clone_from(&place.bares);
+        }
+        self.look_at_all(dir, &place, listing.entries, view);
+        (place, listing.dirs)
+    }
+
+    fn list(&mut self, dir: BorrowedFd<'_>, place: &Place) -> Listing {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let listed = list(dir, &mut buffer, &self.rules.sieve, place);
+        self.buffer = buffer;
+        listed.unwrap_or_else(|errno| {
+            self.miss(errno);
+            Listing::default()
+        })
+    }
+
+    fn look_at_all(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        place: &Place,
+        entries: Vec<(Vec<u8>, Class)>,
+        view: View,
+    ) {
+        for (name, class) in entries {
+            self.look_at_entry(dir, place, &name, class, view);
+        }
+    }
+
+    /// Looks at an entry of a directory that is no directory itself.
+    pub(super) fn look_at_entry(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        place: &Place,
+        name: &[u8],
+        class: Class,
+        view: View,
+    ) {
+        let bares: Vec<RelPath> = place.bares.iter().map(|below| below.join(name)).collect();
+        if class == Class::Plain && bares.is_empty() {
+            return;
+        }
+        let (path, zone, watch) = (&place.path.join(name), place.zone, place.watch);
+        let spot = Spot { zone, dir, watch, name, path, bares: &bares, class };
+        match view {
+            View::Start => self.note(&spot),
+            view => self.look_at(&spot, view),
+        }
+    }
+}
+
+fn list(
+    dir: BorrowedFd<'_>,
+    buffer: &mut [MaybeUninit<u8>],
+    sieve: &Sieve,
+    place: &Place,
+) -> Result<Listing, Errno> {
+    let mut listing = Listing::default();
+    let all = !place.bares.is_empty();
+    let mut entries = RawDir::new(dir, buffer);
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name == b"." || name == b".." {
+            continue;
+        }
+        listing.marks.see(name);
+        let is_dir = match entry.file_type() {
+            FileType::Directory => true,
+            FileType::Unknown => rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+                .is_ok_and(|stat| Is::of(&stat) == Is::Directory),
+            _ => false,
+        };
+        if is_dir {
+            listing.dirs.push(name.to_vec());
+            continue;
+        }
+        let class = sieve.class(&place.trail, name);
+        if all || class != Class::Plain {
+            listing.entries.push((name.to_vec(), class));
+        }
+    }
+    Ok(listing)
+}

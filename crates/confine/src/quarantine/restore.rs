@@ -1,0 +1,155 @@
+//! Puts an entry back to where it was.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use zonekeep_policy::path::{is_plain_name, unescape};
+
+use super::handles::{Made, hold_dir, put_file};
+use super::{Entry, Item, Kind, drop, open, read};
+
+/// Why something was not restored.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RestoreError {
+    /// There is no such entry.
+    #[error("there is no entry '{id}' in the quarantine: {source}")]
+    NoEntry {
+        /// The name that was asked for.
+        id: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Something is at the path already.
+    #[error("'{}' is there already", path.display())]
+    Occupied {
+        /// The host path.
+        path: PathBuf,
+    },
+    /// A link or a file lies on the way.
+    #[error("the way to '{}' leads over a link or a file", path.display())]
+    Crooked {
+        /// The host path.
+        path: PathBuf,
+    },
+    /// Nothing that could be put back was kept.
+    #[error("nothing of '{}' was kept that could be put back", path.display())]
+    NotKept {
+        /// The host path.
+        path: PathBuf,
+    },
+    /// A system call failed.
+    #[error("'{}' cannot be put back: {source}", path.display())]
+    System {
+        /// The host path.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Puts what was caught back to where it was and removes the entry; returns the
+/// host path. Nothing is replaced, and no link below the zone is followed.
+pub fn restore(dir: &Path, id: &str) -> Result<PathBuf, RestoreError> {
+    let entry =
+        read(dir, id).map_err(|source| RestoreError::NoEntry { id: id.to_owned(), source })?;
+    let path = entry.host_path();
+    let told = |source: io::Error| match Errno::from_io_error(&source) {
+        Some(Errno::EXIST) => RestoreError::Occupied { path: path.clone() },
+        Some(Errno::LOOP | Errno::NOTDIR) => RestoreError::Crooked { path: path.clone() },
+        _ => RestoreError::System { path: path.clone(), source },
+    };
+    let restorable = |item: &Item| match item.kind {
+        Kind::File => item.content.is_some(),
+        Kind::Link => item.link.is_some(),
+        Kind::Directory => true,
+        Kind::Special => false,
+    };
+    if entry.kind != Kind::Directory && !entry.items.iter().any(restorable) {
+        return Err(RestoreError::NotKept { path });
+    }
+    put_back(dir, &entry, restorable).map_err(told)?;
+    // It is back; an entry that stays behind can be restored to no effect.
+    let _ = drop(dir, id);
+    Ok(path)
+}
+
+fn put_back(dir: &Path, entry: &Entry, restorable: impl Fn(&Item) -> bool) -> io::Result<()> {
+    let zone = OsString::from_vec(unescape(&entry.zone).into_owned());
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let zone = rustix::fs::openat(CWD, PathBuf::from(zone), flags, Mode::empty())?;
+    let (parent, name) = parent_of(zone.as_fd(), &entry.path, 0o755)?;
+    let top = match entry.kind {
+        Kind::Directory => {
+            let mode = entry.items.iter().find(|item| item.path.is_empty());
+            let mode = mode.map_or(0o755, |item| item.mode);
+            rustix::fs::mkdirat(
+                &parent,
+                name.as_slice(),
+                Mode::from_raw_mode(mode & 0o777 | 0o700),
+            )?;
+            Some(hold_dir(parent.as_fd(), &name)?)
+        }
+        _ => None,
+    };
+    for item in entry.items.iter().filter(|item| restorable(item)) {
+        let (parent, name) = match (&top, item.path.is_empty()) {
+            (Some(_), true) => continue,
+            (Some(top), false) => parent_of(top.as_fd(), &item.path, 0o755)?,
+            (None, true) => (parent.try_clone()?, name.clone()),
+            (None, false) => continue,
+        };
+        put_item(dir, entry, item, parent.as_fd(), &name)?;
+    }
+    Ok(())
+}
+
+fn put_item(
+    dir: &Path,
+    entry: &Entry,
+    item: &Item,
+    parent: BorrowedFd<'_>,
+    name: &[u8],
+) -> io::Result<()> {
+    match (item.kind, &item.link) {
+        (Kind::File, _) => {
+            let mut content = open(dir, &entry.id, item)?;
+            put_file(parent, name, Made { mode: item.mode, owner: None }, &mut content)
+        }
+        (Kind::Link, Some(link)) => {
+            Ok(rustix::fs::symlinkat(unescape(link).as_ref(), parent, name)?)
+        }
+        (Kind::Directory, _) => {
+            let mode = Mode::from_raw_mode(item.mode & 0o777 | 0o700);
+            Ok(rustix::fs::mkdirat(parent, name, mode)?)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Opens the directory that a path lies in, and makes what is missing on the way.
+fn parent_of(top: BorrowedFd<'_>, path: &str, mode: u32) -> io::Result<(OwnedFd, Vec<u8>)> {
+    let path = unescape(path);
+    let mut names: Vec<&[u8]> = path.split(|&byte| byte == b'/').collect();
+    let name = names.pop().filter(|name| is_plain_name(name));
+    let name = name.ok_or(io::ErrorKind::InvalidData)?;
+    let mut dir = top.try_clone_to_owned()?;
+    for step in names {
+        if !is_plain_name(step) {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        dir = match hold_dir(dir.as_fd(), step) {
+            Err(Errno::NOENT) => match rustix::fs::mkdirat(&dir, step, Mode::from_raw_mode(mode)) {
+                Ok(()) | Err(Errno::EXIST) => hold_dir(dir.as_fd(), step)?,
+                Err(errno) => return Err(errno.into()),
+            },
+            result => result?,
+        };
+    }
+    Ok((dir, name.to_vec()))
+}
