@@ -16,7 +16,7 @@ use zonekeep_policy::{
     Verb,
 };
 
-use crate::command::Enclosure;
+use crate::command::{Enclosure, Placed};
 use crate::error::Error;
 use crate::held::Held;
 
@@ -56,6 +56,8 @@ pub struct Sandbox {
     backings: Arc<Vec<Backing>>,
     enclosure: Arc<Enclosure>,
     held: Arc<Held>,
+    /// Whether commands get the directories that the session's opener named.
+    placed: bool,
 }
 
 /// The most characters of a diff that a question shows.
@@ -174,11 +176,23 @@ impl Sandbox {
         });
         let backings = Arc::new(backings.collect());
         let held = Arc::new(Held::new(grant.view().mounts().len()));
-        Sandbox { shared, grant: Arc::new(grant), backings, enclosure: Arc::default(), held }
+        Sandbox {
+            shared,
+            grant: Arc::new(grant),
+            backings,
+            enclosure: Arc::default(),
+            held,
+            placed: true,
+        }
     }
 
     pub(crate) fn shared(&self) -> &Shared {
         &self.shared
+    }
+
+    /// Returns the directories that commands get beside the zones.
+    pub(crate) fn places(&self) -> &[Placed] {
+        if self.placed { &self.shared.confine.places } else { &[] }
     }
 
     pub(crate) fn held(&self) -> &Held {
@@ -207,7 +221,8 @@ impl Sandbox {
     /// Returns the sandbox of a worker called from this one: what it needs, and
     /// never more than this one has.
     pub fn narrow(&self, needs: &Needs) -> Result<Sandbox, ExceedsParent> {
-        Ok(Sandbox::new(Arc::clone(&self.shared), self.grant.narrow(needs)?))
+        let child = Sandbox::new(Arc::clone(&self.shared), self.grant.narrow(needs)?);
+        Ok(Sandbox { placed: false, ..child })
     }
 
     // ---- asking without doing

@@ -77,6 +77,10 @@ impl ConfineArgs {
         };
         let mut places = placed(&self.rw, Access::Rw);
         places.extend(placed(&self.ro, Access::Ro));
+        // A directory in another one lies on top of it.
+        places.sort_by_key(|place| {
+            place.host.canonicalize().map_or(0, |path| path.components().count())
+        });
         sandbox.open_with(Confine { launcher: None, places, strict: self.strict })
     }
 

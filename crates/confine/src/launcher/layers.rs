@@ -12,7 +12,7 @@ use landlock::{
 use rustix::fs::{Mode, OFlags};
 
 use super::{Trouble, Try};
-use crate::plan::{Access, Backend, Network, Plan, Role};
+use crate::plan::{Access, Backend, Identity, Network, Plan, Role};
 use crate::seccomp::{self, Arch, Instruction};
 use crate::sys;
 use crate::wire::Layers;
@@ -166,6 +166,9 @@ fn files(plan: &Plan, version: u32) -> Result<OwnedFd, Trouble> {
     };
     let mut rules =
         ruleset.and_then(|rules| rules.create().map_err(io::Error::other)).during(what)?;
+    if !plan.backend.has_own_tree() {
+        same_zones(plan)?;
+    }
     for (path, access) in places(plan) {
         let Some((fd, is_dir)) =
             open(&path).during(|| format!("make a rule about {}", path.display()))?
@@ -186,6 +189,21 @@ fn files(plan: &Plan, version: u32) -> Result<OwnedFd, Trouble> {
             .during(|| format!("make a rule about {}", path.display()))?;
     }
     descriptor(rules).during(what)
+}
+
+/// Fails where a zone's path leads to another directory than the one that was
+/// opened.
+fn same_zones(plan: &Plan) -> Result<(), Trouble> {
+    for zone in plan.zones() {
+        let what = || format!("take {}", zone.host.display());
+        let stat = rustix::fs::stat(&zone.host).during(what)?;
+        let found = Identity { device: stat.st_dev, inode: stat.st_ino };
+        if zone.identity.is_some_and(|wanted| wanted != found) {
+            let why = "another directory is there than the one that was opened";
+            return Err(Trouble::new(what(), io::Error::other(why)));
+        }
+    }
+    Ok(())
 }
 
 fn device(abi: ABI) -> BitFlags<AccessFs> {

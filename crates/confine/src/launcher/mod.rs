@@ -119,11 +119,18 @@ fn run() -> i32 {
     if what == What::Handles {
         return handles::hand_out(&plan, &sandbox);
     }
+    let home = match PrivateHome::make(&plan) {
+        Ok(home) => home,
+        Err(trouble) => {
+            trouble.tell(&sandbox);
+            return 1;
+        }
+    };
     match start(&plan, &sandbox, &socket) {
         Ok((guard, init)) => {
             drop(sandbox);
             let _ = hide();
-            Keeper { socket, signals, guard, init, plan }.stay()
+            Keeper { socket, signals, guard, init, _home: home }.stay()
         }
         Err(trouble) => {
             trouble.tell(&sandbox);
@@ -270,13 +277,40 @@ fn start_in_namespaces(
     }
 }
 
+/// A home directory that was made for a sandbox without a tree of its own, and
+/// is removed with it. What was there before is never touched.
+struct PrivateHome(std::path::PathBuf);
+
+impl PrivateHome {
+    fn make(plan: &Plan) -> Result<Option<Self>, Trouble> {
+        use std::os::unix::fs::DirBuilderExt;
+        let granted = plan.zones().any(|zone| plan.home.starts_with(&zone.host));
+        if plan.backend.has_own_tree() || granted {
+            return Ok(None);
+        }
+        let what = || format!("make {}", plan.home.display());
+        let make = |path: &std::path::Path| std::fs::DirBuilder::new().mode(0o700).create(path);
+        make(&plan.home).during(what)?;
+        let home = PrivateHome(plan.home.clone());
+        make(&plan.home.join("tmp")).during(what)?;
+        Ok(Some(home))
+    }
+}
+
+impl Drop for PrivateHome {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 /// What stays outside.
 struct Keeper {
     socket: UnixStream,
     signals: OwnedFd,
     guard: Option<Guard>,
     init: Pid,
-    plan: Plan,
+    /// Removed at the end.
+    _home: Option<PrivateHome>,
 }
 
 impl Keeper {
@@ -317,9 +351,6 @@ impl Keeper {
         self.wait_for_all();
         if let Some(guard) = &mut self.guard {
             guard.finish();
-        }
-        if !self.plan.backend.has_own_tree() {
-            let _ = std::fs::remove_dir_all(&self.plan.home);
         }
         0
     }

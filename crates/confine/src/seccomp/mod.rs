@@ -127,6 +127,9 @@ pub fn decide(filter: Arch, audit: u32, number: u32, arguments: &[u64; 6]) -> Op
     if audit != filter.audit() || is_x32(filter, number) {
         return Some(Effect::Deny);
     }
+    if number > LAST_KNOWN {
+        return Some(Effect::Absent);
+    }
     let line = TABLE.iter().find(|line| {
         line.number(filter) == Some(number) && line.when.iter().all(|test| test.holds(arguments))
     });
@@ -139,6 +142,9 @@ fn is_x32(arch: Arch, number: u32) -> bool {
 }
 
 const X32: u32 = 0x4000_0000;
+/// The last call that was looked at when the table was written, on every
+/// architecture. What comes later is not there until somebody has looked at it.
+const LAST_KNOWN: u32 = 470;
 
 /// One instruction of a filter, as the kernel takes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,6 +202,8 @@ pub fn compile(arch: Arch) -> Vec<Instruction> {
         program.push(jump(JUMP_AT_LEAST, X32, 0, 1));
         program.push(answer(Some(Effect::Deny)));
     }
+    program.push(jump(JUMP_AT_LEAST, LAST_KNOWN + 1, 0, 1));
+    program.push(answer(Some(Effect::Absent)));
     let mut numbers: Vec<u32> = TABLE.iter().filter_map(|line| line.number(arch)).collect();
     numbers.sort_unstable();
     numbers.dedup();

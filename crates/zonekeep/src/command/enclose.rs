@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use zonekeep_confine::plan::{Access, Backend, Bind, Entry, Identity, Network, Plan, Role, Watch};
 use zonekeep_confine::probe;
@@ -12,7 +12,7 @@ use zonekeep_confine::strength::{self, Held};
 use zonekeep_confine::tree::{Failed, Launcher, Tree};
 use zonekeep_policy::planted::CommandGuards;
 use zonekeep_policy::policy::{self, BackendChoice};
-use zonekeep_policy::{AgentPath, Mode, Spot};
+use zonekeep_policy::{AgentPath, Approval, Mode, Spot};
 
 use super::background::Background;
 use super::{Command, Placed};
@@ -42,10 +42,27 @@ impl Enclosure {
 pub struct Enclosed {
     /// The sandbox.
     pub tree: Tree,
-    /// What is not enforced, in words for the user; empty when all is.
-    pub weaker: Vec<String>,
+    weaker: OnceLock<Vec<String>>,
     /// The environment of its commands.
     pub(super) env: BTreeMap<OsString, OsString>,
+}
+
+impl Enclosed {
+    /// Returns what is not fully enforced, in words for the user; empty when all
+    /// is.
+    pub fn weaker(&self) -> &[String] {
+        self.weaker.get_or_init(|| {
+            let layers = self.tree.layers().ok();
+            let all = strength::strength(self.tree.plan(), layers);
+            all.iter().filter(|s| s.held != Held::Full && is_boundary(s)).map(lack).collect()
+        })
+    }
+}
+
+/// Returns whether a rule is about what a command can reach. How much it can use
+/// is partly watched instead of held, on every backend.
+fn is_boundary(strength: &strength::Strength) -> bool {
+    !strength.rule.ends_with("limit")
 }
 
 /// Why nothing confines a command.
@@ -110,7 +127,7 @@ impl Sandbox {
         limits.memory = limits.memory.or_else(most_memory);
         let home = self.home_inside(own)?;
         let zones = self.zone_binds(own).into_iter().map(|(_, bind)| bind);
-        let places = self.shared().confine.places.iter().map(placed);
+        let places = self.places().iter().map(placed);
         let granted: Vec<Bind> = zones.chain(places).collect();
         let own_places: Vec<PathBuf> =
             granted.iter().filter(|bind| bind.host == bind.at).map(|b| b.host.clone()).collect();
@@ -172,6 +189,12 @@ impl Sandbox {
         for (number, mount) in self.grant().view().mounts().iter().enumerate() {
             let Backing::Host(ground) = self.backing(number) else { continue };
             let Some(identity) = ground.identity() else { continue };
+            // What never happens by file tools does not happen by commands.
+            let approval = &mount.zone.approval;
+            if approval.read.value == Approval::Blocked {
+                continue;
+            }
+            let never_written = approval.write.value == Approval::Blocked;
             let (device, inode) = identity;
             let bind = Bind {
                 host: ground.real.clone(),
@@ -180,8 +203,8 @@ impl Sandbox {
                     false => ground.real.clone(),
                 },
                 access: match mount.zone.mode.value {
-                    Mode::Ro => Access::Ro,
-                    Mode::Rw => Access::Rw,
+                    Mode::Rw if !never_written => Access::Rw,
+                    _ => Access::Ro,
                 },
                 role: Role::Zone,
                 identity: Some(Identity { device, inode }),
@@ -211,6 +234,10 @@ impl Sandbox {
         let held = &self.enclosure().trees[usize::from(configures)];
         let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(enclosed) = &*held {
+            if enclosed.tree.plan().prove {
+                prove(&enclosed.tree)
+                    .map_err(|why| Error::Unconfined { command: command.line(), reason: why })?;
+            }
             match first(enclosed) {
                 // It was ended from outside: a new one is started below.
                 Err(Failed::Gone | Failed::Socket { .. }) => {}
@@ -271,20 +298,17 @@ impl Sandbox {
             Tried::Unavailable(why.unwrap_or_else(|| failed.to_string()))
         };
         let tree = Tree::start(plan, launcher).map_err(|failed| unavailable(&failed))?;
-        let mut weaker = Vec::new();
-        // The usual backend is not waited for: what it holds is known.
-        if backend != Backend::Namespaces || self.shared().confine.strict {
-            let layers = tree.layers().map_err(|failed| unavailable(&failed))?;
-            let lacking = strength::strength(tree.plan(), Some(layers));
-            weaker = lacking.iter().filter(|s| s.held != Held::Full).map(lack).collect();
-            if self.shared().confine.strict && !weaker.is_empty() {
-                return Err(Tried::Unavailable(weaker.join("; ")));
+        let enclosed = Arc::new(Enclosed { tree, weaker: OnceLock::new(), env });
+        let tree = &enclosed.tree;
+        if self.shared().confine.strict {
+            tree.layers().map_err(|failed| unavailable(&failed))?;
+            if !enclosed.weaker().is_empty() {
+                return Err(Tried::Unavailable(enclosed.weaker().join("; ")));
             }
         }
         if proves {
-            prove(&tree).map_err(Tried::Unavailable)?;
+            prove(tree).map_err(Tried::Unavailable)?;
         }
-        let enclosed = Arc::new(Enclosed { tree, weaker, env });
         match first(&enclosed) {
             Ok(value) => Ok((enclosed, value)),
             Err(failed) => match enclosed.tree.layers() {

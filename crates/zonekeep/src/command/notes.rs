@@ -113,9 +113,10 @@ pub(super) fn notes(facts: &Facts<'_>) -> Vec<String> {
     }
     if failed && facts.plan.network == Network::Off && says(NETWORK_TROUBLE) {
         notes.push("Note: Network access is disabled for this worker.".to_owned());
-        if facts.hosts_listed {
-            notes.push("Note: Lists of allowed hosts do not hold for commands yet.".to_owned());
-        }
+    }
+    if failed && facts.hosts_listed {
+        let note = "Note: Commands reach no host yet, also not those that the project lists.";
+        notes.push(note.to_owned());
     }
     if failed
         && (says(&["no space left on device", "enospc"]))

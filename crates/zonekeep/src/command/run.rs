@@ -210,7 +210,7 @@ impl Sandbox {
         let stdout = text(output.as_ref().map(|output| &output.stdout));
         let stderr = said.unwrap_or_else(|| text(output.as_ref().map(|output| &output.stderr)));
         let mut writable = self.writable_roots();
-        let places = self.shared().confine.places.iter();
+        let places = self.places().iter();
         writable.extend(
             places
                 .filter(|place| place.access == zonekeep_confine::plan::Access::Rw)
@@ -228,8 +228,8 @@ impl Sandbox {
             hosts_listed,
             caught: &caught,
         });
-        if !enclosed.weaker.is_empty() && self.shared().warn_once() {
-            notes.push(weaker_note(plan.backend, &enclosed.weaker));
+        if !enclosed.weaker().is_empty() && self.shared().warn_once() {
+            notes.push(weaker_note(plan.backend, enclosed.weaker()));
         }
         let outcome = Outcome {
             truncated: output.as_ref().is_some_and(|o| o.stdout.is_cut() || o.stderr.is_cut()),
@@ -255,7 +255,7 @@ impl Sandbox {
             signal: ended.signal,
             over: ended.over.map(|over| format!("{over:?}").to_lowercase()),
             proved: plan.prove.then_some(true),
-            weaker: enclosed.weaker.clone(),
+            weaker: enclosed.weaker().to_vec(),
             caught: caught.iter().map(|(path, caught)| caught_line(path, caught)).collect(),
         }));
         self.write_down(&record)

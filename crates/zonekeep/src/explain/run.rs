@@ -69,7 +69,10 @@ pub fn explain_run(sandbox: &Sandbox, command: &Command) -> Result<RunExplanatio
     let backend = sandbox.preferred(&offers);
     let planned = sandbox.plan(backend, command)?;
     let (cwd, _) = sandbox.start_dir(&planned.plan, command)?;
-    let mut private = vec!["/tmp".to_owned(), "/run".to_owned(), "/dev/shm".to_owned()];
+    let mut private = match backend.has_own_tree() {
+        true => vec!["/tmp".to_owned(), "/run".to_owned(), "/dev/shm".to_owned()],
+        false => Vec::new(),
+    };
     if !planned.plan.zones().any(|zone| planned.plan.home.starts_with(&zone.at)) {
         private.push(planned.plan.home.display().to_string());
     }
@@ -133,7 +136,8 @@ impl fmt::Display for RunExplanation {
         }
         writeln!(f, "  private: {}", self.private.join(", "))?;
         let network = match self.network {
-            Network::Off => "none; a loopback of its own",
+            Network::Off if self.backend.has_own_tree() => "none; a loopback of its own",
+            Network::Off => "none",
             Network::Host => "all that the host can reach",
         };
         writeln!(f, "  network: {network}")?;
@@ -149,10 +153,9 @@ impl fmt::Display for RunExplanation {
         }
         for line in &self.backends {
             let offer = &line.offer;
-            match &offer.why {
-                None => writeln!(f, "  {}: available", offer.backend)?,
-                Some(why) => writeln!(f, "  {}: not available: {why}", offer.backend)?,
-            }
+            let word = if offer.available { "available" } else { "not available" };
+            let why = offer.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+            writeln!(f, "  {}: {word}{why}", offer.backend)?;
             for strength in &line.strength {
                 let note = strength.note.as_ref().map(|n| format!(" ({n})")).unwrap_or_default();
                 writeln!(f, "    {:8} {}: {}{note}", strength.held, strength.rule, strength.by)?;

@@ -69,7 +69,8 @@ impl Kept {
     }
 }
 
-type Place = (usize, RelPath);
+/// A zone, and a path below it.
+pub(super) type Place = (usize, RelPath);
 
 /// All that is remembered.
 #[derive(Debug, Default)]
@@ -78,6 +79,8 @@ pub(super) struct Before {
     places: HashMap<Identity, Place>,
     /// What existed and is read-only, or is at least not to be taken away.
     known: HashSet<Identity>,
+    /// Files that commands made and whose content counts.
+    seen: HashSet<Place>,
     size: usize,
 }
 
@@ -141,6 +144,16 @@ impl Before {
         {
             kept.last = Some(what);
         }
+    }
+
+    /// Notes a file whose content counts.
+    pub(super) fn see(&mut self, zone: usize, path: &RelPath) {
+        self.seen.insert((zone, path.clone()));
+    }
+
+    /// Returns the places of all files whose content counts.
+    pub(super) fn places(&self) -> impl Iterator<Item = &Place> {
+        self.kept.keys().chain(&self.seen)
     }
 
     fn has_room(&mut self, what: &What) -> bool {

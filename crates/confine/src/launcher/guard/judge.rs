@@ -129,6 +129,7 @@ impl Guard {
     fn look_at_content(&mut self, spot: &Spot<'_>, found: &Stat, content: Content, view: View) {
         // Before it is read, so that nothing can be written between.
         self.watches.add_content(spot.watch, spot.dir);
+        self.before.see(spot.zone, spot.path);
         let id = Identity::of(spot.dir, spot.name);
         let what = what(spot, Is::of(found));
         if self.before.knows(id) {
@@ -138,7 +139,12 @@ impl Guard {
             return;
         }
         let kept = self.before.find(spot.zone, spot.path, id);
+        // By another name it can be changed unseen.
+        let linked = Is::of(found) == Is::File
+            && found.st_nlink > 1
+            && kept.is_none_or(|kept| kept.before != what);
         let harmless = match &what {
+            _ if linked => false,
             // It is about to be written, and says nothing yet.
             Some(What::File(bytes)) if bytes.is_empty() => return,
             Some(What::File(bytes)) => {

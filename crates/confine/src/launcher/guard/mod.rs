@@ -187,12 +187,28 @@ impl Guard {
         let since = Instant::now();
         while self.act() && since.elapsed() < SETTLE {}
         self.look_again(|_| true);
+        self.must_sweep |= self.has_second_names();
         if self.must_sweep || self.unwatched.is_some() {
             self.sweep(View::Whole);
         }
         self.keys.relock();
         self.set_timer();
         self.held.settle(&self.zones)
+    }
+
+    /// Returns whether a file whose content counts has another name, by which it
+    /// can be changed unseen.
+    fn has_second_names(&mut self) -> bool {
+        let places: Vec<_> = self.before.places().cloned().collect();
+        places.into_iter().any(|(zone, path)| {
+            let Some((above, name)) = path.split_last() else { return false };
+            let Some(root) = self.zones.get(zone).map(|zone| zone.root.as_fd()) else {
+                return false;
+            };
+            let Ok(dir) = self.keys.below(root, &above) else { return false };
+            let stat = rustix::fs::statat(&dir, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
+            stat.is_ok_and(|stat| stat.st_nlink > 1)
+        })
     }
 
     /// Does the same for the last time: nothing runs any more.

@@ -16,5 +16,6 @@ pub(super) const ATTACK: Attack = Attack {
         Outcome::Tried
     },
     check: |scene| scene.not_planted(&[".git/config"]),
+    held_by: OWN_TREE,
     ..BASE
 };

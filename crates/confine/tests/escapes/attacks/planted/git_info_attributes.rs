@@ -7,7 +7,9 @@ pub(super) const ATTACK: Attack = Attack {
     name: "planted/git_info_attributes",
     what: "names filters in a repository",
     setup: |scene| scene.repository(""),
-    attempt: |t| super::plant(t, ".git/info/attributes"),
+    attempt: |t| {
+        super::plant_text(t, ".git/info/attributes", &format!("* filter=evil\n# {MARK}\n"))
+    },
     check: |scene| scene.not_planted(&[".git/info/attributes"]),
     ..BASE
 };

@@ -9,8 +9,16 @@ pub(super) const ATTACK: Attack = Attack {
     what: "leaves settings of a worktree",
     setup: |scene| scene.repository(""),
     attempt: |t| {
-        let _ = super::plant(t, ".git/config.worktree");
-        super::plant(t, ".git/worktrees/one/config.worktree")
+        let _ = super::plant_text(
+            t,
+            ".git/config.worktree",
+            &format!("[core]\n\tfsmonitor = {MARK}\n"),
+        );
+        super::plant_text(
+            t,
+            ".git/worktrees/one/config.worktree",
+            &format!("[core]\n\tfsmonitor = {MARK}\n"),
+        )
     },
     check: |scene| {
         scene.not_planted(&[".git/config.worktree", ".git/worktrees/one/config.worktree"])

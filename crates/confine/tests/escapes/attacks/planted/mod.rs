@@ -13,6 +13,7 @@ mod claude_settings;
 mod config_append;
 mod config_by_git;
 mod config_hard_link;
+mod config_hard_link_new;
 mod config_include;
 mod config_link;
 mod config_lock;
@@ -69,6 +70,7 @@ pub(super) const ALL: &[&Attack] = &[
     &config_append::ATTACK,
     &config_by_git::ATTACK,
     &config_hard_link::ATTACK,
+    &config_hard_link_new::ATTACK,
     &config_include::ATTACK,
     &config_link::ATTACK,
     &config_lock::ATTACK,
@@ -115,9 +117,14 @@ pub(super) const ALL: &[&Attack] = &[
 
 /// Writes a file of the writable zone, and the directories above it.
 fn plant(target: &Target, path: &str) -> Outcome {
+    plant_text(target, path, &format!("# {MARK}\n"))
+}
+
+/// The same with a content that does harm.
+fn plant_text(target: &Target, path: &str, text: &str) -> Outcome {
     let path = target.rw.join(path);
     let dir = path.parent().expect("a directory above it");
-    let _ = fs::create_dir_all(dir).and_then(|()| fs::write(&path, format!("# {MARK}\n")));
+    let _ = fs::create_dir_all(dir).and_then(|()| fs::write(&path, text));
     Outcome::Tried
 }
 

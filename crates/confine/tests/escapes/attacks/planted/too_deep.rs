@@ -38,6 +38,9 @@ pub(super) const ATTACK: Attack = Attack {
             Ok(())
         }
     },
+    // Deeper than any path can be written, git and editors do not go either:
+    // reported, and not promised.
+    held_by: &[],
     ..BASE
 };
 
