@@ -6,11 +6,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::pipe::PipeFlags;
 
 use crate::plan::Start;
+use crate::report::Over;
 use crate::tree::{Ended, Event, Failed, Process, Tree};
-use crate::wire::Over;
 
 /// The most of one stream that is kept unless asked otherwise: as many bytes
 /// as an agent can use, from the beginning and from the end.
@@ -126,10 +125,8 @@ impl Running {
     pub fn start(tree: &Tree, start: Start, capture: Capture<'_>) -> Result<Self, Failed> {
         let begun = Instant::now();
         let limits = tree.plan().limits.tightest(&start.limits);
-        let (stdout, stdout_end) =
-            rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from)?;
-        let (stderr, stderr_end) =
-            rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from)?;
+        let (stdout, stdout_end) = io::pipe()?;
+        let (stderr, stderr_end) = io::pipe()?;
         let null;
         let input = match capture.input {
             Some(input) => input,
@@ -141,7 +138,7 @@ impl Running {
         let process = tree.command(start, &[input, stdout_end.as_fd(), stderr_end.as_fd()])?;
         Ok(Running {
             process,
-            pipes: [Some(stdout), Some(stderr)],
+            pipes: [Some(stdout.into()), Some(stderr.into())],
             kept: [Kept::new(capture.keep), Kept::new(capture.keep)],
             begun,
             deadline: limits.wall_ms.map(|ms| begun + Duration::from_millis(ms)),

@@ -1,14 +1,20 @@
 //! Runs a command so that the operating system holds what it may use.
+//!
+//! A [`plan`] says what a sandbox is made of; a [`tree`] is one that runs, and
+//! commands are started in it. [`probe`] says what the machine offers,
+//! [`strength`] how far each rule holds, [`prove`] tries.
 
+pub mod child;
 pub mod plan;
 pub mod runtime;
 pub mod seatbelt;
 pub mod seccomp;
+pub mod strength;
+
+mod report;
 
 #[cfg(target_os = "linux")]
 mod backend;
-#[cfg(target_os = "linux")]
-pub mod child;
 #[cfg(target_os = "linux")]
 pub mod launcher;
 #[cfg(target_os = "linux")]
@@ -20,13 +26,15 @@ pub mod quarantine;
 #[cfg(target_os = "linux")]
 pub mod signals;
 #[cfg(target_os = "linux")]
-pub mod strength;
-#[cfg(target_os = "linux")]
 mod sys;
 #[cfg(target_os = "linux")]
 pub mod tree;
 #[cfg(target_os = "linux")]
 mod wire;
 
-#[cfg(target_os = "linux")]
-pub use wire::{Caught, Layers, Over};
+#[cfg(not(target_os = "linux"))]
+mod macos;
+#[cfg(not(target_os = "linux"))]
+pub use macos::{launcher, probe, prove, quarantine, signals, tree};
+
+pub use report::{Caught, Layers, Over};

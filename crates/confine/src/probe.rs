@@ -10,26 +10,10 @@ use zonekeep_policy::limit::Limits;
 use self::facts::Facts;
 use crate::backend::bubblewrap;
 use crate::plan::{Access, Backend, Bind, Entry, Network, Plan, Role};
+use crate::report::Layers;
+pub use crate::report::Offer;
 use crate::sys;
 use crate::tree::{Failed, Launcher, Tree};
-use crate::wire::Layers;
-
-/// Whether a backend can be used here.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Offer {
-    /// The backend.
-    pub backend: Backend,
-    /// Whether it can be used.
-    pub available: bool,
-    /// Why not; or what it lacks here.
-    pub why: Option<String>,
-    /// The one command or setting that would make it available.
-    pub raise: Option<String>,
-    /// The version of what carries it out.
-    pub version: Option<String>,
-    /// Which layers a sandbox of it has here.
-    pub layers: Option<Layers>,
-}
 
 impl Offer {
     fn available(backend: Backend, version: Option<String>) -> Self {

@@ -18,6 +18,7 @@ use zonekeep_policy::limit::Limits;
 
 use self::outside::Outside;
 use crate::plan::{Backend, Network, Start};
+pub use crate::report::{Check, Report};
 use crate::tree::{Failed, Tree};
 
 pub(crate) use self::attempts::attempt;
@@ -26,38 +27,6 @@ pub(crate) use self::attempts::attempt;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest report.
 const MAX_REPORT: usize = 1024 * 1024;
-
-/// What came of trying one thing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Check {
-    /// What was tried.
-    pub name: String,
-    /// What it is about: files, processes, network, kernel, rights, leaks.
-    pub group: String,
-    /// Whether the sandbox held; `None` when it was not tried.
-    pub held: Option<bool>,
-    /// What the system said, or why it was not tried.
-    pub detail: String,
-}
-
-/// What came of trying everything.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Report {
-    /// One for each thing that was tried.
-    pub checks: Vec<Check>,
-}
-
-impl Report {
-    /// Returns whether something was tried and everything held that was.
-    pub fn holds(&self) -> bool {
-        self.checks.iter().any(|check| check.held == Some(true)) && self.broken().next().is_none()
-    }
-
-    /// Returns what did not hold.
-    pub fn broken(&self) -> impl Iterator<Item = &Check> {
-        self.checks.iter().filter(|check| check.held == Some(false))
-    }
-}
 
 /// What can hold a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::plan::{Access, Backend, Network, Plan};
-use crate::wire::Layers;
+use crate::report::Layers;
 
 /// How far a rule holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

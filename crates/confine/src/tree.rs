@@ -11,7 +11,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::launcher;
 use crate::plan::{Plan, Start};
-use crate::wire::{self, Ask, Build, Built, Caught, Errand, Layers, Order, Settled, Told, What};
+use crate::report::{Caught, Layers};
+pub use crate::report::{Ended, Event, Failed};
+use crate::wire::{self, Ask, Build, Built, Errand, Order, Settled, Told, What};
 
 /// Whether this program can be its own launcher.
 static READY: AtomicBool = AtomicBool::new(false);
@@ -62,40 +64,6 @@ impl Launcher {
     pub fn program(&self) -> &Path {
         &self.program
     }
-}
-
-/// Why there is no sandbox, or no command in it.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Failed {
-    /// The launcher does not run.
-    #[error("the launcher {} cannot be started: {source}", program.display())]
-    Launcher {
-        /// The program.
-        program: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A step of building the tree failed.
-    #[error("cannot {step}: {why}")]
-    Step {
-        /// The step, to follow "cannot".
-        step: String,
-        /// The system's number for it, where there is one.
-        errno: Option<i32>,
-        /// What the system said.
-        why: String,
-    },
-    /// The sandbox ended.
-    #[error("the sandbox ended unexpectedly")]
-    Gone,
-    /// It could not be spoken to.
-    #[error("the sandbox cannot be reached: {source}")]
-    Socket {
-        /// What the system said.
-        #[from]
-        source: io::Error,
-    },
 }
 
 /// What failed, as it is told more than once.
@@ -307,33 +275,6 @@ pub fn handles(plan: &Plan, launcher: &Launcher) -> Result<Vec<OwnedFd>, Failed>
         true => Ok(handles),
         false => Err(Failed::Gone),
     }
-}
-
-/// What a command did.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Event {
-    /// It stopped, as by Ctrl-Z.
-    Stopped,
-    /// It ended, and nothing of it is left.
-    Ended(Ended),
-}
-
-/// How a command ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Ended {
-    /// Its exit status, unless a signal ended it.
-    pub code: Option<i32>,
-    /// The signal that ended it.
-    pub signal: Option<i32>,
-    /// The limit that ended it.
-    pub over: Option<wire::Over>,
-    /// Seconds of processor time that it used.
-    pub cpu_seconds: f64,
-    /// The most memory that one of its processes had, in bytes.
-    pub peak_memory: u64,
-    /// How many of its processes were still there and were ended.
-    pub left: u64,
 }
 
 /// A running command. It ends when this is dropped.

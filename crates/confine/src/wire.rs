@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::{Plan, Start};
+use crate::report::{Caught, Layers, Over};
 
 /// The most descriptors beside one message.
 pub(crate) const MAX_FDS: usize = 64;
@@ -43,25 +44,6 @@ pub(crate) enum Built {
     Ready { layers: Layers },
     Handles { last: bool },
     Failed { step: String, errno: Option<i32>, why: String },
-}
-
-/// Which layers hold, as the launcher found it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Layers {
-    /// The Landlock version in force; 0 is none.
-    pub landlock: u32,
-    /// Whether system calls are filtered.
-    pub seccomp: bool,
-    /// Whether processes outside cannot be seen.
-    pub processes: bool,
-    /// Whether the tree is one of its own.
-    pub tree: bool,
-    /// Whether the network is one of its own.
-    pub network: bool,
-    /// Whether the superuser is somebody else inside, for the kernel too.
-    pub root_mapped_away: bool,
-    /// What could not be watched, and why.
-    pub unwatched: Option<String>,
 }
 
 /// What the library asks of the sandbox. Beside `Start` are standard input,
@@ -101,21 +83,6 @@ pub(crate) struct End {
     pub(crate) left: u64,
 }
 
-/// A limit that ended a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum Over {
-    /// It ran too long.
-    Time,
-    /// It used too much memory.
-    Memory,
-    /// It had too many processes.
-    Processes,
-    /// It printed too much.
-    Output,
-}
-
 /// What the library asks of a running command.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Ask {
@@ -130,20 +97,6 @@ pub(crate) enum Ask {
 pub(crate) enum Errand {
     /// Catches what is still to be caught, and tells what was.
     Settle,
-}
-
-/// A file that was caught.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Caught {
-    /// Where it was, as the host names it.
-    pub path: String,
-    /// The pattern that guards it.
-    pub pattern: String,
-    /// The name of its quarantine, to restore it by; `None` when its old content
-    /// was put back and nothing had to be kept.
-    pub id: Option<String>,
-    /// What failed, when it could not be moved away.
-    pub failed: Option<String>,
 }
 
 /// What the keeper answers.

@@ -138,7 +138,9 @@ impl Ground {
             true => rustix::fs::fstat(&self.base).ok()?,
             false => rustix::fs::fstat(&self.base.subtree(&self.missing).ok()?).ok()?,
         };
-        Some((stat.st_dev, stat.st_ino))
+        // Devices are numbers of another width on other systems.
+        #[allow(clippy::unnecessary_cast)]
+        Some((stat.st_dev as u64, stat.st_ino))
     }
 
     /// Returns whether another path leads to the same directory, as a mount can

@@ -15,8 +15,9 @@ use zonekeep_policy::limit::Limits;
 use super::layers::{Alone, Rules};
 use super::{Trouble, Try, processes};
 use crate::plan::{Plan, Start};
+use crate::report::Over;
 use crate::sys::{self, Program, Side};
-use crate::wire::{self, Ask, End, Order, Over, Told};
+use crate::wire::{self, Ask, End, Order, Told};
 
 /// How often a running command is held against its limits.
 const LOOK_EVERY: Duration = Duration::from_millis(50);

@@ -13,9 +13,9 @@ use rustix::fs::{Mode, OFlags};
 
 use super::{Trouble, Try};
 use crate::plan::{Access, Backend, Identity, Network, Plan, Role};
+use crate::report::Layers;
 use crate::seccomp::{self, Arch, Instruction};
 use crate::sys;
-use crate::wire::Layers;
 
 /// The rules of a sandbox, made once.
 #[derive(Debug)]

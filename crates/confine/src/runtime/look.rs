@@ -22,8 +22,11 @@ pub(super) struct Look<'h> {
     root: &'h Path,
     seen: RefCell<HashMap<PathBuf, Option<Seen>>>,
     resolved: RefCell<HashMap<PathBuf, Option<Rc<Resolved>>>>,
-    links: RefCell<HashMap<PathBuf, Rc<Vec<(OsString, PathBuf)>>>>,
+    links: RefCell<HashMap<PathBuf, Links>>,
 }
+
+/// The links in a directory: their names and texts.
+type Links = Rc<Vec<(OsString, PathBuf)>>;
 
 /// What is known about a name.
 #[derive(Debug, Clone)]
@@ -135,7 +138,7 @@ impl<'h> Look<'h> {
     }
 
     /// Returns the links in a directory, sorted: their names and texts.
-    pub(super) fn links_in(&self, path: &Path) -> Rc<Vec<(OsString, PathBuf)>> {
+    pub(super) fn links_in(&self, path: &Path) -> Links {
         let Some(at) = self.resolve(path) else { return Rc::default() };
         if let Some(known) = self.links.borrow().get(&at.real) {
             return Rc::clone(known);

@@ -370,7 +370,7 @@ impl<'h> Tools<'h> {
             return;
         }
         for (name, text) in self.tree.look.links_in(dir).iter() {
-            if self.tree.covers(&joined(dir, &text)) {
+            if self.tree.covers(&joined(dir, text)) {
                 continue;
             }
             let link = dir.join(name);

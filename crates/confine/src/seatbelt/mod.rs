@@ -27,6 +27,9 @@ use crate::plan::{Access, Entry, Network, Plan, Start, Watch};
 use sbpl::{Text, any, covered, literal, parents, quoted, subpath};
 pub use strength::{Degree, Strength, strength};
 
+/// The program that carries a profile out.
+pub const PROGRAM: &str = "/usr/bin/sandbox-exec";
+
 /// What `sandbox-exec` needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
@@ -62,7 +65,7 @@ pub fn profile(plan: &Plan) -> Profile {
 pub fn command(plan: &Plan, start: &Start) -> Vec<OsString> {
     let profile = profile(plan);
     // By its full name: whatever `PATH` has is not to be trusted with this.
-    let mut argv = vec!["/usr/bin/sandbox-exec".into(), "-p".into(), profile.text.into()];
+    let mut argv = vec![PROGRAM.into(), "-p".into(), profile.text.into()];
     for (name, value) in profile.parameters {
         let mut parameter = OsString::from(format!("-D{name}="));
         parameter.push(value);

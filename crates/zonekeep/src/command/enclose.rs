@@ -165,6 +165,9 @@ impl Sandbox {
         };
         let mut entries = found.entries;
         entries.extend(granted.into_iter().map(Entry::Bind));
+        if backend == Backend::Seatbelt {
+            entries.push(Entry::Private { at: home.clone() });
+        }
         let plan =
             Plan { backend, entries, home, network, limits, watch, prove: grant.prove().value };
         Ok(Planned { plan, env, notes: found.notes })

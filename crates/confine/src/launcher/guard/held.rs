@@ -13,7 +13,7 @@ use zonekeep_policy::path::{RelPath, escape};
 
 use super::Zone;
 use crate::quarantine::{Entry, Item, Kind, Store};
-use crate::wire::Caught;
+use crate::report::Caught;
 
 /// How many files are held open.
 const MAX_OPEN: usize = 256;

@@ -50,7 +50,7 @@ use self::watches::{Event, Watches};
 use super::tree::Fixed;
 use super::{Trouble, Try};
 use crate::plan::{Access, Plan, Watch};
-use crate::wire::Caught;
+use crate::report::Caught;
 
 /// The longest path below a zone that is looked at, in bytes: the longest that
 /// programs can use.

@@ -1,0 +1,9 @@
+//! The same for macOS, where the system's own sandbox confines a command and no
+//! process of ours stays with it.
+
+pub mod launcher;
+pub mod probe;
+pub mod prove;
+pub mod quarantine;
+pub mod signals;
+pub mod tree;

@@ -1,0 +1,1 @@
+//! Nothing is put into quarantine here: the profile refuses guarded files.
