@@ -32,7 +32,7 @@ const HELD: [Signal; 7] = [
 pub(crate) fn run(sandbox: &Sandbox, command: &Command) -> Result<Outcome, Error> {
     let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
     let stdio = [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()];
-    let terminal = stdio.map(|fd| rustix::termios::isatty(fd));
+    let terminal = stdio.map(rustix::termios::isatty);
     let given: Vec<BorrowedFd<'_>> =
         stdio.iter().zip(terminal).filter(|(_, own)| !own).map(|(fd, _)| *fd).collect();
     let signals = Signals::hold(&HELD.map(Signal::as_raw)).ok();

@@ -49,10 +49,13 @@ struct Shared {
     stop: bool,
 }
 
+/// A command that was started, and the thread that stays with it.
+type Started = (Arc<Mutex<Shared>>, Option<JoinHandle<()>>);
+
 /// The background commands of a sandbox.
 #[derive(Default)]
 pub struct Background {
-    jobs: Mutex<Vec<(Arc<Mutex<Shared>>, Option<JoinHandle<()>>)>>,
+    jobs: Mutex<Vec<Started>>,
 }
 
 impl std::fmt::Debug for Background {
