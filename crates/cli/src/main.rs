@@ -18,7 +18,8 @@ mod report;
 ///
 /// One YAML file says which directories an agent may use and what it has to ask for.
 /// Start with `zonekeep init`, look with `zonekeep check` and `zonekeep explain`,
-/// and call what an agent can call with `zonekeep tool`.
+/// call what an agent can call with `zonekeep tool`, and run commands with
+/// `zonekeep run`. `zonekeep doctor` says what this machine enforces.
 #[derive(Parser)]
 #[command(name = "zonekeep", version, max_term_width = 90)]
 struct Cli {
@@ -35,6 +36,8 @@ enum Command {
     Tool(commands::tool::Args),
     Explain(commands::explain::Args),
     Log(commands::log::Args),
+    Quarantine(commands::quarantine::Args),
+    Doctor(commands::doctor::Args),
     Trust(commands::trust::Args),
 }
 
@@ -49,6 +52,8 @@ fn main() -> ExitCode {
         Command::Tool(args) => commands::tool::run(args),
         Command::Explain(args) => commands::explain::run(args),
         Command::Log(args) => commands::log::run(args),
+        Command::Quarantine(args) => commands::quarantine::run(args),
+        Command::Doctor(args) => commands::doctor::run(args),
         Command::Trust(args) => commands::trust::run(args),
     };
     match result {

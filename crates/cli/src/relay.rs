@@ -2,19 +2,23 @@
 //! with.
 //!
 //! A command never gets the caller's terminal itself: it gets one of its own,
-//! and what goes through is passed on here.
+//! and what goes through is passed on here. Nothing in this file waits for the
+//! command or for the screen alone: a command that reads nothing, or a screen
+//! that takes nothing, must not keep signals and time limits from taking effect.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::process::Signal;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal};
 use rustix::termios::{OptionalActions, Termios};
-use zonekeep::command::{Attached, Command, Outcome};
+use zonekeep::command::{Command, Outcome};
 use zonekeep::confine::Over;
 use zonekeep::confine::signals::Signals;
-use zonekeep::confine::tree::{Ended, Event, Failed};
+use zonekeep::confine::tree::{Ended, Event, Failed, Process};
 use zonekeep::{Error, Sandbox};
 
 /// Signals that are for the command, or that the terminal needs.
@@ -28,6 +32,11 @@ const HELD: [Signal; 7] = [
     Signal::WINCH,
 ];
 
+/// How long a command that was asked to end may take.
+const GRACE: Duration = Duration::from_secs(10);
+/// How long a terminal is left alone that no process has open.
+const SILENCE: Duration = Duration::from_millis(50);
+
 /// Runs a command with this program's standard input, output and error.
 pub(crate) fn run(sandbox: &Sandbox, command: &Command) -> Result<Outcome, Error> {
     let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
@@ -35,22 +44,33 @@ pub(crate) fn run(sandbox: &Sandbox, command: &Command) -> Result<Outcome, Error
     let terminal = stdio.map(rustix::termios::isatty);
     let given: Vec<BorrowedFd<'_>> =
         stdio.iter().zip(terminal).filter(|(_, own)| !own).map(|(fd, _)| *fd).collect();
-    let signals = Signals::hold(&HELD.map(Signal::as_raw)).ok();
+    let signals = Signals::hold(&wanted_signals()).ok();
     let attached = sandbox.attach(command, &given, terminal)?;
     let wall = sandbox.grant().limits().tightest(&command.limits).wall_ms;
+    // What is typed goes to the command, and what it shows goes to the first of
+    // these that is the caller's terminal.
+    let screen = [1, 2, 0].into_iter().find(|&i| terminal[i]).map(|i| stdio[i]);
     let mut relay = Relay {
-        attached: &attached,
+        process: attached.process(),
         signals,
-        // What is typed goes to the command, and what it shows goes to the
-        // first of these that is the caller's terminal.
         keyboard: terminal[0].then(|| stdio[0]),
-        screen: [1, 2, 0].into_iter().find(|&i| terminal[i]).map(|i| stdio[i]),
+        screen,
+        own_screen: screen.and_then(own_description),
+        typed: Vec::new(),
+        shown: Vec::new(),
         usual: None,
+        unused_until: None,
         deadline: wall.map(|ms| Instant::now() + Duration::from_millis(ms)),
+        patience: None,
+        stop_is_wanted: terminal.contains(&true),
+        is_stopped: false,
         over: None,
     };
-    relay.make_raw();
-    relay.resize();
+    if let Some(terminal) = relay.process.terminal() {
+        // It is nobody else's: the other side has a description of its own.
+        let _ = rustix::fs::fcntl_setfl(terminal, OFlags::RDWR | OFlags::NONBLOCK);
+    }
+    relay.come_to_front();
     let ended = relay.stay();
     relay.drain();
     relay.make_usual();
@@ -60,13 +80,29 @@ pub(crate) fn run(sandbox: &Sandbox, command: &Command) -> Result<Outcome, Error
 }
 
 struct Relay<'a> {
-    attached: &'a Attached,
+    process: &'a Process,
     signals: Option<Signals>,
     keyboard: Option<BorrowedFd<'a>>,
     screen: Option<BorrowedFd<'a>>,
-    /// How the terminal was.
+    /// The screen again, so that writing to it can be told not to wait without
+    /// telling everybody else who has it.
+    own_screen: Option<OwnedFd>,
+    /// What was typed and is not with the command yet.
+    typed: Vec<u8>,
+    /// What the command printed and is not on the screen yet.
+    shown: Vec<u8>,
+    /// How the terminal was, while it is not like that.
     usual: Option<Termios>,
+    /// Until when the command's terminal is not looked at: no process has it
+    /// open, which is told again and again.
+    unused_until: Option<Instant>,
     deadline: Option<Instant>,
+    /// When a command that was asked to end is ended.
+    patience: Option<Instant>,
+    /// Whether a command that stops is to stop this program too: there is
+    /// somebody who could continue it.
+    stop_is_wanted: bool,
+    is_stopped: bool,
     over: Option<Over>,
 }
 
@@ -76,122 +112,230 @@ impl Drop for Relay<'_> {
     }
 }
 
+/// What something to wait for is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum For {
+    Command,
+    Signals,
+    Terminal,
+    Keyboard,
+    Screen,
+}
+
 impl Relay<'_> {
     fn stay(&mut self) -> Result<Ended, Failed> {
         loop {
-            let process = self.attached.process();
-            let mut polled = vec![PollFd::new(process, PollFlags::IN)];
-            let terminal = process.terminal();
-            polled.extend(self.signals.as_ref().map(|signals| PollFd::new(signals, PollFlags::IN)));
-            let signals_at = polled.len() - 1;
-            let mut shown_at = None;
-            let mut typed_at = None;
-            if let Some(terminal) = terminal {
-                shown_at = Some(polled.len());
-                polled.push(PollFd::from_borrowed_fd(terminal, PollFlags::IN));
-                if let Some(keyboard) = self.keyboard {
-                    typed_at = Some(polled.len());
-                    polled.push(PollFd::from_borrowed_fd(keyboard, PollFlags::IN));
-                }
+            let ready = self.wait()?;
+            if ready.contains(&For::Terminal) {
+                self.pass_in();
+                self.take_output();
             }
-            let wait = self.deadline.filter(|_| self.over.is_none()).map(|deadline| {
-                let left = deadline.saturating_duration_since(Instant::now());
-                Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ }
-            });
-            match rustix::event::poll(&mut polled, wait.as_ref()) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(errno) => return Err(io::Error::from(errno).into()),
+            if ready.contains(&For::Screen) {
+                self.pass_out();
             }
-            let ready: Vec<bool> = polled.iter().map(|fd| !fd.revents().is_empty()).collect();
-            let is_ready = |at: Option<usize>| at.is_some_and(|at| ready[at]);
-            if is_ready(shown_at) {
-                self.show();
+            if ready.contains(&For::Keyboard) {
+                self.take_input();
             }
-            if is_ready(typed_at) {
-                self.type_in();
-            }
-            if self.signals.is_some() && signals_at > 0 && ready[signals_at] {
+            if ready.contains(&For::Signals) {
                 self.take_signals();
             }
-            if ready[0] {
-                match self.attached.process().next()? {
+            if ready.contains(&For::Command) {
+                match self.process.next()? {
                     Event::Ended(ended) => return Ok(ended),
-                    Event::Stopped => self.stop(),
+                    Event::Stopped => {
+                        self.is_stopped = true;
+                        self.stop();
+                    }
                     _ => {}
                 }
             }
-            if self.over.is_none() && self.deadline.is_some_and(|at| Instant::now() >= at) {
+            let past = |at: Option<Instant>| at.is_some_and(|at| Instant::now() >= at);
+            if self.over.is_none() && past(self.deadline) {
                 self.over = Some(Over::Time);
-                let _ = self.attached.process().kill();
+                let _ = self.process.kill();
+            }
+            if past(self.patience) {
+                self.patience = None;
+                let _ = self.process.kill();
             }
         }
     }
 
-    /// Passes on what the command shows; returns whether there was anything.
-    fn show(&self) -> bool {
-        let (Some(terminal), Some(screen)) = (self.attached.process().terminal(), self.screen)
-        else {
+    /// Waits until something is to be done.
+    fn wait(&mut self) -> Result<Vec<For>, Failed> {
+        let now = Instant::now();
+        self.unused_until = self.unused_until.filter(|until| *until > now);
+        let mut what = vec![For::Command];
+        let mut polled = vec![PollFd::new(self.process, PollFlags::IN)];
+        if let Some(signals) = &self.signals {
+            what.push(For::Signals);
+            polled.push(PollFd::new(signals, PollFlags::IN));
+        }
+        if let Some(terminal) = self.process.terminal() {
+            let mut flags = PollFlags::empty();
+            flags.set(PollFlags::IN, self.shown.is_empty());
+            flags.set(PollFlags::OUT, !self.typed.is_empty());
+            if !flags.is_empty() && self.unused_until.is_none() {
+                what.push(For::Terminal);
+                polled.push(PollFd::from_borrowed_fd(terminal, flags));
+            }
+        }
+        // In the background what is typed is for somebody else.
+        if let Some(keyboard) = self.keyboard.filter(|_| self.usual.is_some())
+            && self.typed.is_empty()
+        {
+            what.push(For::Keyboard);
+            polled.push(PollFd::from_borrowed_fd(keyboard, PollFlags::IN));
+        }
+        if let Some(screen) = self.output().filter(|_| !self.shown.is_empty()) {
+            what.push(For::Screen);
+            polled.push(PollFd::from_borrowed_fd(screen, PollFlags::OUT));
+        }
+        let deadline = self.deadline.filter(|_| self.over.is_none());
+        let next = [deadline, self.patience, self.unused_until].into_iter().flatten().min();
+        let wait = next.map(|next| timespec(next.saturating_duration_since(now)));
+        match rustix::event::poll(&mut polled, wait.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(io::Error::from(errno).into()),
+        }
+        let ready = polled.iter().map(|fd| !fd.revents().is_empty());
+        Ok(what.into_iter().zip(ready).filter(|(_, ready)| *ready).map(|(what, _)| what).collect())
+    }
+
+    fn output(&self) -> Option<BorrowedFd<'_>> {
+        self.own_screen.as_ref().map(AsFd::as_fd).or(self.screen)
+    }
+
+    /// Takes what the command shows; returns whether there was anything.
+    fn take_output(&mut self) -> bool {
+        let Some(terminal) = self.process.terminal().filter(|_| self.shown.is_empty()) else {
             return false;
         };
         let mut buffer = [0; 16 * 1024];
         match rustix::io::read(terminal, &mut buffer) {
             Ok(n) if n > 0 => {
-                let _ = write_all(screen, &buffer[..n]);
+                self.shown.extend_from_slice(&buffer[..n]);
+                self.pass_out();
                 true
             }
-            Err(rustix::io::Errno::INTR) => true,
-            _ => false,
+            Err(Errno::INTR) => true,
+            Err(Errno::AGAIN) => false,
+            _ => {
+                self.unused_until = Some(Instant::now() + SILENCE);
+                false
+            }
         }
     }
 
-    fn type_in(&mut self) {
-        let (Some(terminal), Some(keyboard)) = (self.attached.process().terminal(), self.keyboard)
-        else {
-            return;
-        };
+    /// Passes on what the command showed, as far as the screen takes it.
+    fn pass_out(&mut self) {
+        let Some(screen) = self.output() else { return self.shown.clear() };
+        match rustix::io::write(screen, &self.shown) {
+            Ok(n) => drop(self.shown.drain(..n)),
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            // The screen is gone.
+            Err(_) => self.shown.clear(),
+        }
+    }
+
+    fn take_input(&mut self) {
+        let Some(keyboard) = self.keyboard else { return };
         let mut buffer = [0; 4 * 1024];
         match rustix::io::read(keyboard, &mut buffer) {
             Ok(n) if n > 0 => {
-                let _ = write_all(terminal, &buffer[..n]);
+                self.typed.extend_from_slice(&buffer[..n]);
+                self.pass_in();
             }
-            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+            Err(Errno::INTR | Errno::AGAIN) => {}
             // The terminal went away.
-            _ => self.keyboard = None,
+            _ => {
+                self.make_usual();
+                self.keyboard = None;
+            }
+        }
+    }
+
+    /// Passes on what was typed, as far as the command takes it.
+    fn pass_in(&mut self) {
+        let Some(terminal) = self.process.terminal().filter(|_| !self.typed.is_empty()) else {
+            return;
+        };
+        match rustix::io::write(terminal, &self.typed) {
+            Ok(n) => drop(self.typed.drain(..n)),
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(_) => self.typed.clear(),
         }
     }
 
     fn take_signals(&mut self) {
         while let Some(number) = self.signals.as_ref().and_then(Signals::next) {
-            let process = self.attached.process();
             match Signal::from_named_raw(number) {
                 Some(Signal::WINCH) => self.resize(),
-                Some(Signal::HUP) => {
-                    let _ = process.kill();
+                Some(Signal::CONT) => {
+                    self.come_to_front();
+                    self.go_on();
                 }
                 Some(Signal::TSTP) => {
-                    let _ = process.signal(Signal::STOP.as_raw());
-                    self.stop();
+                    self.stop_is_wanted = true;
+                    match self.is_stopped {
+                        true => self.stop(),
+                        // It says so when it has stopped.
+                        false => self.tell(Signal::STOP),
+                    }
                 }
-                Some(Signal::CONT) | None => {}
-                Some(signal) => {
-                    let _ = process.signal(signal.as_raw());
+                Some(Signal::TERM) if self.patience.is_none() => {
+                    self.patience = Some(Instant::now() + GRACE);
+                    self.tell(Signal::TERM);
+                    // What has stopped does not end before it goes on.
+                    self.go_on();
                 }
+                Some(Signal::HUP | Signal::TERM) => {
+                    let _ = self.process.kill();
+                }
+                Some(signal) => self.tell(signal),
+                None => {}
             }
+        }
+    }
+
+    /// Sends a signal to the command, which may be gone by now.
+    fn tell(&self, signal: Signal) {
+        let _ = self.process.signal(signal.as_raw());
+    }
+
+    /// Has a command that stopped go on.
+    fn go_on(&mut self) {
+        if std::mem::take(&mut self.is_stopped) {
+            self.tell(Signal::CONT);
         }
     }
 
     /// Stops with the command, and goes on with it.
     fn stop(&mut self) {
-        self.make_usual();
-        let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+        if !self.stop_is_wanted {
+            // A command must not be able to stop what ends it in time.
+            return;
+        }
+        if somebody_continues() {
+            self.make_usual();
+            // Those that were started together stop together, as if the key had
+            // been pressed for all of them. This one holds the signal back, and
+            // it is forgotten when all are continued.
+            let _ = rustix::process::kill_current_process_group(Signal::TSTP);
+            let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+            self.come_to_front();
+        }
+        self.go_on();
+    }
+
+    /// Takes the terminal, unless it is somebody else's at the moment.
+    fn come_to_front(&mut self) {
         self.make_raw();
         self.resize();
-        let _ = self.attached.process().signal(Signal::CONT.as_raw());
     }
 
     fn resize(&self) {
-        let (Some(terminal), Some(screen)) = (self.attached.process().terminal(), self.screen)
-        else {
+        let (Some(terminal), Some(screen)) = (self.process.terminal(), self.screen) else {
             return;
         };
         if let Ok(size) = rustix::termios::tcgetwinsize(screen) {
@@ -199,23 +343,32 @@ impl Relay<'_> {
         }
     }
 
-    /// Passes on what was shown last.
-    fn drain(&self) {
-        let Some(terminal) = self.attached.process().terminal() else { return };
+    /// Passes on what was shown last; a signal ends the wait for the screen.
+    fn drain(&mut self) {
         loop {
-            let mut polled = [PollFd::from_borrowed_fd(terminal, PollFlags::IN)];
-            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-            match rustix::event::poll(&mut polled, Some(&now)) {
-                Ok(n) if n > 0 && self.show() => {}
-                _ => return,
+            if self.shown.is_empty() && !self.take_output() {
+                return;
             }
+            let Some(screen) = self.output().filter(|_| !self.shown.is_empty()) else { continue };
+            let mut polled = vec![PollFd::from_borrowed_fd(screen, PollFlags::OUT)];
+            polled.extend(self.signals.as_ref().map(|signals| PollFd::new(signals, PollFlags::IN)));
+            let waited = rustix::event::poll(&mut polled, None);
+            if waited.is_err() || polled.get(1).is_some_and(|fd| !fd.revents().is_empty()) {
+                let last = self.signals.as_ref().and_then(Signals::next);
+                let passing = [Signal::WINCH, Signal::CONT].map(Signal::as_raw);
+                if last.is_none_or(|number| !passing.contains(&number)) {
+                    return;
+                }
+            }
+            self.pass_out();
         }
     }
 
     fn make_raw(&mut self) {
-        let (Some(keyboard), Some(_)) = (self.keyboard, self.attached.process().terminal()) else {
+        let (Some(keyboard), Some(_)) = (self.keyboard, self.process.terminal()) else { return };
+        if self.usual.is_some() || !is_in_front(keyboard) {
             return;
-        };
+        }
         let Ok(usual) = rustix::termios::tcgetattr(keyboard) else { return };
         let mut raw = usual.clone();
         raw.make_raw();
@@ -231,13 +384,58 @@ impl Relay<'_> {
     }
 }
 
-fn write_all(fd: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match rustix::io::write(fd, bytes) {
-            Ok(n) => bytes = &bytes[n..],
-            Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
+/// Returns the signals to hold. Those that the caller has this program ignore,
+/// as `nohup` does, stay ignored: one that is held would arrive.
+fn wanted_signals() -> Vec<i32> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0);
+    let numbers = HELD.map(Signal::as_raw).into_iter();
+    numbers.filter(|number| ignored >> (number - 1) & 1 == 0).collect()
+}
+
+/// Opens a terminal once more, to write to it without waiting.
+fn own_description(screen: BorrowedFd<'_>) -> Option<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", screen.as_raw_fd());
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).ok()
+}
+
+/// Returns whether the terminal is this program's at the moment. Whoever changes
+/// it from the background is stopped.
+fn is_in_front(terminal: BorrowedFd<'_>) -> bool {
+    // One that controls nobody here is always free.
+    rustix::termios::tcgetpgrp(terminal).map_or(true, |group| group == rustix::process::getpgrp())
+}
+
+/// Returns whether there is a shell that could continue this program when it
+/// has stopped: the nearest process above that is not of the same job is of the
+/// same session.
+fn somebody_continues() -> bool {
+    let same_session = |pid| {
+        let (other, own) = (rustix::process::getsid(Some(pid)), rustix::process::getsid(None));
+        other.is_ok() && other == own
+    };
+    let mut above = rustix::process::getppid();
+    while let Some(pid) = above.filter(|&pid| same_session(pid)) {
+        match rustix::process::getpgid(Some(pid)) {
+            Ok(group) if group == rustix::process::getpgrp() => above = parent_of(pid),
+            Ok(_) => return true,
+            Err(_) => return false,
         }
     }
-    Ok(())
+    false
+}
+
+fn parent_of(pid: Pid) -> Option<Pid> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+    Pid::from_raw(parent.trim().parse().ok()?)
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec { tv_sec: duration.as_secs() as _, tv_nsec: duration.subsec_nanos() as _ }
 }

@@ -81,6 +81,13 @@ pub(crate) fn close_from_on_exec(first: u32) -> io::Result<()> {
     check_long(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, flag) }).map(drop)
 }
 
+/// Puts an open descriptor in the place of another one, which is closed by that.
+pub(crate) fn cover_fd(fd: BorrowedFd<'_>, to: RawFd) -> io::Result<()> {
+    // SAFETY: both are plain numbers to the system; what had the number `to` is
+    // not used again.
+    check(unsafe { libc::dup3(fd.as_raw_fd(), to, libc::O_CLOEXEC) }).map(drop)
+}
+
 /// Makes `to` another name of an open descriptor, open in the next program too.
 pub(crate) fn place_fd(fd: BorrowedFd<'_>, to: RawFd) -> io::Result<()> {
     if fd.as_raw_fd() == to {
@@ -253,7 +260,7 @@ pub(crate) fn restrict(rules: BorrowedFd<'_>) -> io::Result<()> {
 pub(crate) struct Program<'f> {
     /// Becomes standard input, output and error.
     pub(crate) stdio: [BorrowedFd<'f>; 3],
-    /// Which of them is to be the controlling terminal.
+    /// Which of them is the controlling terminal of this session.
     pub(crate) terminal: Option<usize>,
     pub(crate) limits: Vec<(libc::__rlimit_resource_t, u64, u64)>,
     /// A Landlock ruleset.
@@ -351,13 +358,19 @@ fn prepare(program: &Program<'_>) -> Result<(), (usize, i32)> {
     // SAFETY: system calls with plain numbers, and pointers to what lives
     // longer than this process.
     unsafe {
-        done(0, libc::setsid().into())?;
+        match program.terminal {
+            // A session of its own would be one that nobody in it could continue
+            // when it stops; the caller leads the one that the terminal is for.
+            Some(_) => done(0, libc::setpgid(0, 0).into())?,
+            None => done(0, libc::setsid().into())?,
+        }
         if libc::getpriority(libc::PRIO_PROCESS, 0) < 0 {
             done(0, libc::setpriority(libc::PRIO_PROCESS, 0, 0).into())?;
         }
         if let Some(terminal) = program.terminal {
             let fd = program.stdio[terminal].as_raw_fd();
-            done(0, libc::ioctl(fd, libc::TIOCSCTTY, 0).into())?;
+            // All signals are still held back, so this does not stop.
+            done(0, libc::tcsetpgrp(fd, libc::getpid()).into())?;
         }
         for (number, fd) in program.stdio.iter().enumerate() {
             place_fd(*fd, number as RawFd).map_err(|_| failed(0))?;

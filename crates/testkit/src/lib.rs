@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 mod terminal;
 
-pub use terminal::{Step, Typed};
+pub use terminal::{Step, Terminal, Typed};
 
 /// How long anything may take before a test gives up.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -278,6 +278,12 @@ pub fn as_nobody() -> Option<Command> {
         .output()
         .is_ok_and(|output| output.status.success());
     works.then_some(command)
+}
+
+/// Returns where a program is that `PATH` leads to.
+pub fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
 }
 
 /// Says that a test cannot run here, and why; with `ZONEKEEP_TEST_REQUIRE=all`

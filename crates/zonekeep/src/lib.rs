@@ -27,6 +27,7 @@ pub mod audit;
 pub mod command;
 pub mod explain;
 pub mod project;
+pub mod time;
 pub mod tools;
 pub mod trust;
 
@@ -37,7 +38,6 @@ mod perform;
 mod sandbox;
 mod session;
 mod state;
-mod time;
 
 pub use error::{Error, Failure};
 pub use ground::GroundError;

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use zonekeep::approve::visible;
-use zonekeep::audit::{self, Record};
+use zonekeep::audit::{self, Record, RunRecord};
 
 use crate::failure::{Failure, answer_in_json};
 use crate::output;
@@ -171,6 +171,7 @@ fn print(record: &Record, as_json: bool) -> Result<(), Failure> {
 }
 
 /// Writes a record on one line: when, what, the verdict, how it ended and why.
+/// Guarded files that a command made follow, a line each.
 fn show(record: &Record) -> String {
     let seconds = record.time.split('.').next().unwrap_or_default().trim_end_matches('Z');
     let to = record.to.as_ref().map(|to| format!(" to {to}")).unwrap_or_default();
@@ -185,15 +186,47 @@ fn show(record: &Record) -> String {
         .answer
         .as_ref()
         .map(|answer| format!("  {} by {}", if answer.approved { "yes" } else { "no" }, answer.by));
+    let run = record.run.as_deref();
+    let about = match run {
+        Some(run) => &run.command,
+        None if record.path.is_empty() => &*record.tool,
+        None => &*record.path,
+    };
+    let ended = run.map(how_it_ended).unwrap_or_default();
     let line = format!(
-        "{seconds}  {}{worker}  {:<5} {:<7} {} {}{to}{code}{bytes}{}{}",
+        "{seconds}  {}{worker}  {:<5} {:<7} {} {about}{to}{code}{ended}{bytes}{}{}",
         record.id,
         record.verdict,
         record.outcome,
         record.action,
-        if record.path.is_empty() { &record.tool } else { &record.path },
         rule.unwrap_or_default(),
         answer.unwrap_or_default()
     );
-    visible(&line).replace('\n', "\\n")
+    let mut text = one_line(&line);
+    for caught in run.iter().flat_map(|run| &run.caught) {
+        text.push_str("\n    caught ");
+        text.push_str(&one_line(caught));
+    }
+    text
+}
+
+fn one_line(text: &str) -> String {
+    visible(text).replace('\n', "\\n")
+}
+
+/// Says what ended a command, and how it was confined.
+fn how_it_ended(run: &RunRecord) -> String {
+    let mut text = String::new();
+    if let Some(over) = &run.over {
+        text.push_str(&format!("  over {over}"));
+    }
+    match (run.exit_code, run.signal) {
+        (Some(code), _) => text.push_str(&format!("  exit {code}")),
+        (None, Some(signal)) => text.push_str(&format!("  signal {signal}")),
+        (None, None) => {}
+    }
+    if let Some(backend) = &run.backend {
+        text.push_str(&format!("  by {backend}"));
+    }
+    text
 }

@@ -1,9 +1,11 @@
 //! The commands, a file each.
 
 pub(crate) mod check;
+pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod init;
 pub(crate) mod log;
+pub(crate) mod quarantine;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod tool;

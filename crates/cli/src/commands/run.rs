@@ -9,7 +9,7 @@ use zonekeep::confine::plan::Access;
 use zonekeep::policy::limit::Limits;
 use zonekeep::{Error, Sandbox};
 
-use crate::failure::{Failure, UNSAFE, USAGE};
+use crate::failure::{Failure, NEGATIVE, UNSAFE, USAGE};
 use crate::project_args::SandboxArgs;
 use crate::relay;
 
@@ -77,10 +77,6 @@ impl ConfineArgs {
         };
         let mut places = placed(&self.rw, Access::Rw);
         places.extend(placed(&self.ro, Access::Ro));
-        // A directory in another one lies on top of it.
-        places.sort_by_key(|place| {
-            place.host.canonicalize().map_or(0, |path| path.components().count())
-        });
         sandbox.open_with(Confine { launcher: None, places, strict: self.strict })
     }
 
@@ -122,7 +118,11 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     if args.explain {
         return super::explain::plan(&args.confine, &args.command, false);
     }
-    let sandbox = args.confine.open()?;
+    let sandbox = args.confine.open().map_err(|failure| match failure.status {
+        // That would be the command's own.
+        NEGATIVE => Failure { status: UNSAFE, ..failure },
+        _ => failure,
+    })?;
     let command = args.confine.command(&args.command)?;
     let outcome = relay::run(&sandbox, &command)
         .map_err(|error| failure(error, command.argv.first().map(OsString::as_os_str)))?;

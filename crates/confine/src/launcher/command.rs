@@ -204,6 +204,9 @@ fn open_terminal(status: &UnixStream) -> io::Result<OwnedFd> {
     let outer = rustix::pty::openpt(flags)?;
     rustix::pty::unlockpt(&outer)?;
     let inner = rustix::pty::ioctl_tiocgptpeer(&outer, flags)?;
+    // The supervisor leads the session, and the command is a job in it: so it
+    // can be stopped, which a session without anybody above it cannot be.
+    rustix::process::ioctl_tiocsctty(&inner)?;
     wire::send(status, &Told::Terminal, &[outer.as_fd()])?;
     Ok(inner)
 }

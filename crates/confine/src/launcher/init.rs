@@ -19,8 +19,9 @@ pub(super) fn serve(
     socket: UnixStream,
     signals: OwnedFd,
     unwatched: Option<String>,
+    keeper: Option<UnixStream>,
 ) -> i32 {
-    match Init::new(plan, socket, signals, unwatched) {
+    match Init::new(plan, socket, signals, unwatched, keeper) {
         Ok(init) => init.stay(),
         Err((trouble, socket)) => {
             trouble.tell(&socket);
@@ -33,6 +34,8 @@ struct Init<'p> {
     plan: &'p Plan,
     socket: UnixStream,
     signals: OwnedFd,
+    /// Closes when the keeper ends.
+    keeper: Option<UnixStream>,
     rules: Rules,
     /// What supervisors notice the end of this process by.
     life: (OwnedFd, OwnedFd),
@@ -47,6 +50,7 @@ impl<'p> Init<'p> {
         socket: UnixStream,
         signals: OwnedFd,
         unwatched: Option<String>,
+        keeper: Option<UnixStream>,
     ) -> Result<Self, (Trouble, UnixStream)> {
         let make = || {
             let rules = Rules::new(plan)?;
@@ -73,28 +77,32 @@ impl<'p> Init<'p> {
         layers.network = own && plan.network == Network::Off;
         layers.root_mapped_away = away;
         layers.unwatched = unwatched;
+        let mut init =
+            Init { plan, socket, signals, keeper, rules, life, busy, supervisors: Vec::new() };
+        if let Err(trouble) = init.post().during(|| "start a process".to_owned()) {
+            return Err((trouble, init.socket));
+        }
         // A caller that is gone is noticed below.
-        let _ = wire::send(&socket, &Built::Ready { layers }, &[]);
-        Ok(Init { plan, socket, signals, rules, life, busy, supervisors: Vec::new() })
+        let _ = wire::send(&init.socket, &Built::Ready { layers }, &[]);
+        Ok(init)
     }
 
     fn stay(mut self) -> i32 {
-        if self.post().is_err() {
-            return self.end();
-        }
         loop {
             let mut polled = [
                 // Orders are for the supervisor that waits; this is for the end.
                 PollFd::new(&self.socket, PollFlags::empty()),
                 PollFd::new(&self.signals, PollFlags::IN),
                 PollFd::new(&self.busy.0, PollFlags::IN),
+                // Without the keeper nothing is guarded.
+                PollFd::new(self.keeper.as_ref().unwrap_or(&self.socket), PollFlags::empty()),
             ];
             match rustix::event::poll(&mut polled, None) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(_) => break,
             }
-            let [gone, ended, busy] = polled.map(|fd| !fd.revents().is_empty());
-            if gone || ended && !self.reap() {
+            let [gone, ended, busy, alone] = polled.map(|fd| !fd.revents().is_empty());
+            if gone || alone || ended && !self.reap() {
                 break;
             }
             if busy {

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::process::{Pid, WaitOptions};
 
 use super::{Trouble, Try};
 use crate::plan::{Plan, Role};
@@ -99,17 +99,20 @@ fn write_maps(pid: Pid, uids: &str, gids: &str) -> io::Result<()> {
 
 /// Makes a user namespace in which the superuser's files are nobody's.
 fn translating() -> io::Result<OwnedFd> {
+    // Its other end closes with this process, however that ends.
+    let (held, wait) = std::os::unix::net::UnixStream::pair()?;
     let Side::Parent(pid) = sys::clone(libc::CLONE_NEWUSER)? else {
-        loop {
-            rustix::event::pause();
-        }
+        drop(held);
+        let _ = std::io::Read::read(&mut &wait, &mut [0]);
+        sys::exit(0)
     };
+    drop(wait);
     let map = format!("0 {NOBODY} 1\n1 1 {}\n", NOBODY - 1);
     let made = write_maps(pid, &map, &map).and_then(|()| {
         let path = format!("/proc/{}/ns/user", pid.as_raw_nonzero());
         Ok(OwnedFd::from(fs::File::open(path)?))
     });
-    let _ = rustix::process::kill_process(pid, Signal::KILL);
+    drop(held);
     let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
     made
 }

@@ -127,10 +127,10 @@ fn run() -> i32 {
         }
     };
     match start(&plan, &sandbox, &socket) {
-        Ok((guard, init)) => {
+        Ok((guard, init, life)) => {
             drop(sandbox);
             let _ = hide();
-            Keeper { socket, signals, guard, init, _home: home }.stay()
+            Keeper { socket, signals, guard, init, _home: home, _life: life }.stay()
         }
         Err(trouble) => {
             trouble.tell(&sandbox);
@@ -148,7 +148,7 @@ fn run_inside() -> i32 {
     if hide().is_err() {
         return 1;
     }
-    init::serve(&plan, sandbox, signals, None)
+    init::serve(&plan, sandbox, signals, None, None)
 }
 
 /// Has nobody look into this process, or into what is split off from it, until
@@ -162,11 +162,13 @@ fn start(
     plan: &Plan,
     sandbox: &UnixStream,
     keeper: &UnixStream,
-) -> Result<(Option<Guard>, Pid), Trouble> {
+) -> Result<(Option<Guard>, Pid, UnixStream), Trouble> {
     if !plan.backend.has_own_tree() {
         std::fs::create_dir_all(&plan.home).during(|| format!("make {}", plan.home.display()))?;
     }
     let guard = plan.watch.as_ref().map(|watch| Guard::start(plan, watch)).transpose()?;
+    let (life, seen) = UnixStream::pair().during(|| "make a socket".to_owned())?;
+    let keeper = Above { socket: keeper, life: &life, seen };
     let init = match plan.backend {
         Backend::Namespaces => start_in_namespaces(plan, sandbox, keeper, guard.as_ref())?,
         Backend::Bubblewrap => crate::backend::bubblewrap::start(
@@ -196,31 +198,45 @@ fn start(
             return Err(Trouble::new("use the sandbox of macOS", why));
         }
     };
-    Ok((guard, init))
+    Ok((guard, init, life))
+}
+
+/// What the first process of a sandbox has of the keeper's.
+struct Above<'k> {
+    socket: &'k UnixStream,
+    life: &'k UnixStream,
+    /// Closes when the keeper ends.
+    seen: UnixStream,
+}
+
+impl Above<'_> {
+    /// Lets go of what is the keeper's alone; returns what it is noticed by.
+    fn leave(self) -> io::Result<UnixStream> {
+        let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
+        for own in [self.socket, self.life] {
+            sys::cover_fd(null.as_fd(), own.as_raw_fd())?;
+        }
+        Ok(self.seen)
+    }
 }
 
 /// Goes on as the first process of a sandbox that is ready to be served.
-fn be_first(plan: &Plan, sandbox: &UnixStream, keeper: &UnixStream, guard: Option<&Guard>) -> ! {
+fn be_first(plan: &Plan, sandbox: &UnixStream, keeper: Above<'_>, guard: Option<&Guard>) -> ! {
     let serve = || {
         hide()?;
         let sandbox = sandbox.try_clone()?;
         let signals = sys::watch_children()?;
-        Ok::<_, io::Error>((sandbox, signals))
+        Ok::<_, io::Error>((sandbox, signals, keeper.leave()?))
     };
-    let Ok((sandbox, signals)) = serve() else { sys::exit(1) };
-    // Only the keeper listens on its socket.
-    let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null");
-    if let Ok(null) = null {
-        let _ = sys::place_fd(null.as_fd(), keeper.as_raw_fd());
-    }
+    let Ok((sandbox, signals, keeper)) = serve() else { sys::exit(1) };
     let unwatched = guard.and_then(Guard::unwatched).map(str::to_owned);
-    sys::exit(init::serve(plan, sandbox, signals, unwatched))
+    sys::exit(init::serve(plan, sandbox, signals, unwatched, Some(keeper)))
 }
 
 fn start_in_namespaces(
     plan: &Plan,
     sandbox: &UnixStream,
-    keeper: &UnixStream,
+    keeper: Above<'_>,
     guard: Option<&Guard>,
 ) -> Result<Pid, Trouble> {
     let owners = maps::Owners::choose(plan)?;
@@ -311,6 +327,8 @@ struct Keeper {
     init: Pid,
     /// Removed at the end.
     _home: Option<PrivateHome>,
+    /// What the first process of the sandbox notices the end of this one by.
+    _life: UnixStream,
 }
 
 impl Keeper {

@@ -103,7 +103,7 @@ impl Sandbox {
     /// Returns the plan that a command would run by with a backend. Zones that
     /// do not exist yet are left out.
     pub fn plan(&self, backend: Backend, command: &Command) -> Result<Planned, Error> {
-        self.planned(backend, command.configures_git())
+        self.planned(backend, command)
     }
 
     /// Returns the backend that a command would use, of those that are offered.
@@ -116,7 +116,7 @@ impl Sandbox {
         candidates.into_iter().find(offered).unwrap_or(first)
     }
 
-    fn planned(&self, backend: Backend, git_may_configure: bool) -> Result<Planned, Error> {
+    fn planned(&self, backend: Backend, command: &Command) -> Result<Planned, Error> {
         let grant = self.grant();
         let own = backend.has_own_tree();
         let network = match grant.network().value {
@@ -125,10 +125,14 @@ impl Sandbox {
         };
         let mut limits = grant.limits().clone();
         limits.memory = limits.memory.or_else(most_memory);
+        // The one limit that is part of the tree and not of a command.
+        limits.tmp = limits.tightest(&command.limits).tmp;
         let home = self.home_inside(own)?;
         let zones = self.zone_binds(own).into_iter().map(|(_, bind)| bind);
         let places = self.places().iter().map(placed);
-        let granted: Vec<Bind> = zones.chain(places).collect();
+        let mut granted: Vec<Bind> = zones.chain(places).collect();
+        // What lies in another one is placed after it, and so on top.
+        granted.sort_by_key(|bind| bind.at.components().count());
         let own_places: Vec<PathBuf> =
             granted.iter().filter(|bind| bind.host == bind.at).map(|b| b.host.clone()).collect();
         let host_env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
@@ -159,7 +163,7 @@ impl Sandbox {
                     command: "commands".to_owned(),
                     reason: format!("the quarantine for guarded files cannot be made: {error}"),
                 })?,
-                git_may_configure,
+                git_may_configure: command.configures_git(),
             }),
             _ => None,
         };
@@ -233,10 +237,12 @@ impl Sandbox {
         command: &Command,
         first: impl Fn(&Arc<Enclosed>) -> Result<T, Failed>,
     ) -> Result<(Arc<Enclosed>, T), Error> {
-        let configures = command.configures_git();
-        let held = &self.enclosure().trees[usize::from(configures)];
+        let held = &self.enclosure().trees[usize::from(command.configures_git())];
         let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(enclosed) = &*held {
+        // A command with a tighter limit on private files has a tree of its own.
+        let shares = |tmp| self.grant().limits().tmp.is_some_and(|usual| usual <= tmp);
+        let shares = command.limits.tmp.is_none_or(shares);
+        if let Some(enclosed) = held.as_ref().filter(|_| shares) {
             if enclosed.tree.plan().prove {
                 prove(&enclosed.tree)
                     .map_err(|why| Error::Unconfined { command: command.line(), reason: why })?;
@@ -261,12 +267,15 @@ impl Sandbox {
         let mut tried = Vec::new();
         for backend in candidates(choice) {
             if backend == Backend::None && required {
+                tried.push((backend, "it is no OS sandbox".to_owned()));
                 break;
             }
-            let Planned { plan, env, .. } = self.planned(backend, configures)?;
+            let Planned { plan, env, .. } = self.planned(backend, command)?;
             match self.try_backend(plan, env, &launcher, &first) {
                 Ok((enclosed, value)) => {
-                    *held = Some(Arc::clone(&enclosed));
+                    if shares {
+                        *held = Some(Arc::clone(&enclosed));
+                    }
                     return Ok((enclosed, value));
                 }
                 // Where the backend itself works, it is the plan that cannot be
@@ -300,6 +309,12 @@ impl Sandbox {
             let why = probe::explain(backend, failed).why;
             Tried::Unavailable(why.unwrap_or_else(|| failed.to_string()))
         };
+        if let Some(zone) = unholdable(&plan) {
+            let zone = zone.host.display();
+            return Err(Tried::Unavailable(format!(
+                "{zone} is read-only inside a directory that can be written, which it cannot hold"
+            )));
+        }
         let tree = Tree::start(plan, launcher).map_err(|failed| unavailable(&failed))?;
         let enclosed = Arc::new(Enclosed { tree, weaker: OnceLock::new(), env });
         let tree = &enclosed.tree;
@@ -377,6 +392,17 @@ fn candidates(choice: BackendChoice) -> Vec<Backend> {
         BackendChoice::Seatbelt => vec![Backend::Seatbelt],
         BackendChoice::None => vec![Backend::None],
     }
+}
+
+/// Returns a read-only zone that Landlock alone would let be written: there,
+/// what a directory above allows is allowed.
+fn unholdable(plan: &Plan) -> Option<&Bind> {
+    let is_inside = |zone: &Bind| {
+        let mut above = plan.zones().filter(|above| above.access == Access::Rw);
+        above.any(|above| zone.host.starts_with(&above.host))
+    };
+    let mut zones = plan.zones().filter(|zone| zone.access == Access::Ro);
+    zones.find(|zone| plan.backend == Backend::Landlock && is_inside(zone))
 }
 
 fn lack(strength: &strength::Strength) -> String {
