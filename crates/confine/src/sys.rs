@@ -386,7 +386,7 @@ fn prepare(program: &Program<'_>) -> Result<(), (usize, i32)> {
         }
         done(3, libc::chdir(program.cwd.as_ptr()).into())?;
     }
-    usual_signals();
+    let_signals_through();
     Ok(())
 }
 
@@ -466,13 +466,19 @@ pub(crate) fn hold_signals(numbers: &[i32]) -> io::Result<OwnedFd> {
     }
 }
 
-/// Lets every signal through again and have its usual effect.
+/// Has every signal have its usual effect: once, for this process and all that
+/// comes of it.
 pub(crate) fn usual_signals() {
-    // SAFETY: plain numbers, and a set that is emptied before it is used.
+    for signal in 1..=64 {
+        // SAFETY: plain numbers.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
+/// Lets every signal through again.
+fn let_signals_through() {
+    // SAFETY: a set that is emptied before it is used.
     unsafe {
-        for signal in 1..=64 {
-            libc::signal(signal, libc::SIG_DFL);
-        }
         let mut none = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());

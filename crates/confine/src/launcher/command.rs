@@ -56,12 +56,18 @@ pub(super) fn supervise(post: Post<'_>) -> i32 {
         return 0;
     }
     let Ok(Some((order, mut fds))) = wire::receive::<Order>(post.orders) else { return 0 };
-    let _ = rustix::io::write(&post.busy, b"!");
+    let busy = || {
+        let _ = rustix::io::write(&post.busy, b"!");
+    };
     if fds.is_empty() {
+        busy();
         return 0;
     }
     let status = UnixStream::from(fds.remove(0));
-    match made.and_then(|alone| begin(&post, order, fds, &status, alone)) {
+    let begun = made.and_then(|alone| begin(&post, order, fds, &status, alone));
+    // Only now, so that making the next supervisor does not hold this command up.
+    busy();
+    match begun {
         Ok(mut supervisor) => supervisor.stay(),
         Err(trouble) => {
             let errno = trouble.source.raw_os_error().unwrap_or(libc::EIO);
@@ -98,6 +104,9 @@ fn begin<'i>(
             _ => fds.next().ok_or(io::ErrorKind::InvalidInput.into()),
         };
         stdio.push(fd.during(|| "connect the command".to_owned())?);
+    }
+    if let (None, Some(sent)) = (&terminal, start.terminal.iter().position(|&own| own)) {
+        rustix::process::ioctl_tiocsctty(&stdio[sent]).during(|| "take the terminal".to_owned())?;
     }
     let limits = post.plan.limits.tightest(&start.limits);
     let program =

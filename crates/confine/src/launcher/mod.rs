@@ -99,6 +99,9 @@ impl<T, E: Into<io::Error>> Try<T> for Result<T, E> {
 fn settle_in() -> io::Result<(UnixStream, OwnedFd)> {
     sys::close_from(3)?;
     let signals = sys::watch_children()?;
+    // What the caller ignored, or the language's own runtime, is not ignored by
+    // commands.
+    sys::usual_signals();
     let socket = UnixStream::from(sys::inherited(0)?);
     Ok((socket, signals))
 }
@@ -306,11 +309,28 @@ impl PrivateHome {
         }
         let what = || format!("make {}", plan.home.display());
         let make = |path: &std::path::Path| std::fs::DirBuilder::new().mode(0o700).create(path);
-        make(&plan.home).during(what)?;
+        match make(&plan.home) {
+            // Another sandbox of the same caller has it, and removes it.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return match is_own(&plan.home) {
+                    true => Ok(None),
+                    false => Err(Trouble::new(what(), error)),
+                };
+            }
+            made => made.during(what)?,
+        }
         let home = PrivateHome(plan.home.clone());
         make(&plan.home.join("tmp")).during(what)?;
         Ok(Some(home))
     }
+}
+
+/// Returns whether a directory is the caller's and nobody else can enter it.
+fn is_own(path: &std::path::Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let own = rustix::process::geteuid().as_raw();
+    std::fs::symlink_metadata(path)
+        .is_ok_and(|meta| meta.is_dir() && meta.uid() == own && meta.mode() & 0o077 == 0)
 }
 
 impl Drop for PrivateHome {

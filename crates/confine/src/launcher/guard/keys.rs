@@ -26,6 +26,8 @@ struct Unlocked {
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     unlocked: Vec<Unlocked>,
+    /// Whether a closed door was met.
+    met: bool,
 }
 
 impl Keys {
@@ -76,6 +78,7 @@ impl Keys {
 
     /// Lets the owner into a directory, until [`relock`](Self::relock).
     pub(super) fn unlock(&mut self, dir: BorrowedFd<'_>) -> rustix::io::Result<()> {
+        self.met = true;
         let was = rustix::fs::fstat(dir)?.st_mode & 0o7777;
         if was & ALL == ALL {
             return Err(Errno::ACCESS);
@@ -85,6 +88,12 @@ impl Keys {
         let dir = rustix::io::fcntl_dupfd_cloexec(dir, 3)?;
         self.unlocked.push(Unlocked { dir, was, set });
         Ok(())
+    }
+
+    /// Returns whether a closed door was met since the last time: behind it
+    /// something may have been missed.
+    pub(super) fn met(&mut self) -> bool {
+        std::mem::take(&mut self.met)
     }
 
     /// Puts permissions back, where nobody has changed them since.

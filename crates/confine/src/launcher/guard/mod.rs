@@ -187,7 +187,7 @@ impl Guard {
         let since = Instant::now();
         while self.act() && since.elapsed() < SETTLE {}
         self.look_again(|_| true);
-        self.must_sweep |= self.has_second_names();
+        self.must_sweep |= self.has_second_names() | self.keys.met();
         if self.must_sweep || self.unwatched.is_some() {
             self.sweep(View::Whole);
         }
