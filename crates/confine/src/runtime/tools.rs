@@ -369,8 +369,11 @@ impl<'h> Tools<'h> {
         if !self.followed.insert(at.real.clone()) {
             return;
         }
+        let alternatives = self.tree.covers(Path::new("/etc/alternatives"));
         for (name, text) in self.tree.look.links_in(dir).iter() {
-            if self.tree.covers(&joined(dir, text)) {
+            // Most of them by far, and there are hundreds.
+            if stays_in_system(&at.real, text, alternatives) || self.tree.covers(&joined(dir, text))
+            {
                 continue;
             }
             let link = dir.join(name);
@@ -482,9 +485,43 @@ fn has_login(text: &str) -> bool {
     })
 }
 
+/// Returns whether the text of a link in a directory of `/usr` leads to `/usr`,
+/// or to where the system keeps the choice between programs, which is looked
+/// through by itself.
+fn stays_in_system(dir: &Path, text: &Path, alternatives: bool) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let (dir, text) = (dir.as_os_str().as_bytes(), text.as_os_str().as_bytes());
+    let climbs = |text: &[u8]| text.windows(2).any(|two| two == b"..");
+    if !text.starts_with(b"/") {
+        let up = text.strip_prefix(b"../").filter(|_| dir.len() > b"/usr/".len());
+        return dir.starts_with(b"/usr/") && !climbs(up.unwrap_or(text));
+    }
+    !climbs(text)
+        && (text.starts_with(b"/usr/") || alternatives && text.starts_with(b"/etc/alternatives/"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_that_stay_in_the_system() {
+        let cases = [
+            ("/usr/bin", "python3.11", true),
+            ("/usr/bin", "../lib/x/y", true),
+            ("/usr/bin", "../../opt/x", false),
+            ("/usr/bin", "a/../../../opt", false),
+            ("/usr/bin", "/usr/lib/x", true),
+            ("/usr/bin", "/usr/../opt/x", false),
+            ("/usr/bin", "/etc/alternatives/java", true),
+            ("/usr/bin", "/opt/x", false),
+            ("/opt/a", "x", false),
+            ("/etc/alternatives", "/usr/bin/x", true),
+        ];
+        for (dir, text, stays) in cases {
+            assert_eq!(stays_in_system(dir.as_ref(), text.as_ref(), true), stays, "{dir} {text}");
+        }
+    }
 
     #[test]
     fn patterns_match_beginnings() {
