@@ -244,7 +244,8 @@ fn launch(
         .spawn()
         .map_err(|source| Failed::Launcher { program: launcher.program.clone(), source })?;
     let build = Build { plan: plan.clone(), what };
-    wire::send(&keeper, &build, &[init_end.as_fd()])?;
+    wire::send(&keeper, &build, &[init_end.as_fd()])
+        .map_err(|source| Failed::Launcher { program: launcher.program.clone(), source })?;
     Ok((child, keeper, init))
 }
 

@@ -124,8 +124,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         _ => failure,
     })?;
     let command = args.confine.command(&args.command)?;
-    let outcome = relay::run(&sandbox, &command)
-        .map_err(|error| failure(error, command.argv.first().map(OsString::as_os_str)))?;
+    let outcome = relay::run(&sandbox, &command).map_err(failure)?;
     // What it printed has gone to where it goes; this is what is left to say.
     if !outcome.stderr.is_empty() {
         eprint!("zonekeep: {}", outcome.stderr);
@@ -148,11 +147,14 @@ fn status(outcome: &Outcome) -> u8 {
     }
 }
 
-fn failure(error: Error, _program: Option<&std::ffi::OsStr>) -> Failure {
-    let detail = error.detail().map(str::to_owned);
-    match detail {
-        Some(detail) => Failure::message(UNSAFE, detail)
+fn failure(error: Error) -> Failure {
+    let source = std::error::Error::source(&error).map(ToString::to_string);
+    match (error.detail().map(str::to_owned), source) {
+        (Some(detail), _) => Failure::message(UNSAFE, detail)
             .hint("`zonekeep doctor` shows what this machine offers, and what would raise it"),
-        None => Failure::new(UNSAFE, error),
+        (None, Some(source)) => {
+            Failure::new(UNSAFE, error).hint(format!("the system said: {source}"))
+        }
+        (None, None) => Failure::new(UNSAFE, error),
     }
 }

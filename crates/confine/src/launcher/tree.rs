@@ -88,6 +88,10 @@ fn take(bind: &Bind, owners: Option<BorrowedFd<'_>>) -> Result<Option<Source>, T
         let why = "another directory is there than the one that was opened";
         return Err(Trouble::new(what(), io::Error::other(why)));
     }
+    let is_dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    if bind.role == Role::Zone && !is_dir {
+        return Err(Trouble::new(what(), io::ErrorKind::NotADirectory.into()));
+    }
     let attributes = Attributes {
         read_only: bind.access == Access::Ro,
         no_suid: true,
@@ -98,7 +102,6 @@ fn take(bind: &Bind, owners: Option<BorrowedFd<'_>>) -> Result<Option<Source>, T
     };
     sys::set_mount(mount.as_fd(), attributes, true)
         .during(|| format!("set the rights of {}", bind.host.display()))?;
-    let is_dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
     Ok(Some(Source { mount, is_dir }))
 }
 

@@ -97,6 +97,8 @@ pub struct Planned {
     pub env: BTreeMap<OsString, OsString>,
     /// What was found and left out, for people.
     pub notes: Vec<String>,
+    /// Open as long as their numbers must not be given to others.
+    held: Vec<std::fs::File>,
 }
 
 impl Sandbox {
@@ -129,7 +131,8 @@ impl Sandbox {
         limits.tmp = limits.tightest(&command.limits).tmp;
         let home = self.home_inside(own)?;
         let zones = self.zone_binds(own).into_iter().map(|(_, bind)| bind);
-        let places = self.places().iter().map(placed);
+        let (places, held): (Vec<Bind>, Vec<_>) = self.places().iter().map(placed).unzip();
+        let held = held.into_iter().flatten().collect();
         let mut granted: Vec<Bind> = zones.chain(places).collect();
         // What lies in another one is placed after it, and so on top.
         granted.sort_by_key(|bind| bind.at.components().count());
@@ -174,7 +177,7 @@ impl Sandbox {
         }
         let plan =
             Plan { backend, entries, home, network, limits, watch, prove: grant.prove().value };
-        Ok(Planned { plan, env, notes: found.notes })
+        Ok(Planned { plan, env, notes: found.notes, held })
     }
 
     fn home_inside(&self, own: bool) -> Result<PathBuf, Error> {
@@ -270,8 +273,10 @@ impl Sandbox {
                 tried.push((backend, "it is no OS sandbox".to_owned()));
                 break;
             }
-            let Planned { plan, env, .. } = self.planned(backend, command)?;
-            match self.try_backend(plan, env, &launcher, &first) {
+            let Planned { plan, env, held: open, .. } = self.planned(backend, command)?;
+            let tried_now = self.try_backend(plan, env, &launcher, &first);
+            drop(open);
+            match tried_now {
                 Ok((enclosed, value)) => {
                     if shares {
                         *held = Some(Arc::clone(&enclosed));
@@ -427,18 +432,13 @@ pub(super) fn prove(tree: &Tree) -> Result<(), String> {
     }
 }
 
-fn placed(place: &Placed) -> Bind {
-    let identity = std::fs::metadata(&place.host).ok().map(|meta| {
-        use std::os::unix::fs::MetadataExt;
-        Identity { device: meta.dev(), inode: meta.ino() }
-    });
-    Bind {
-        host: place.host.clone(),
-        at: place.host.clone(),
-        access: place.access,
-        role: Role::Zone,
-        identity,
-    }
+fn placed(place: &Placed) -> (Bind, Option<std::fs::File>) {
+    use std::os::unix::fs::MetadataExt;
+    let open = std::fs::File::open(&place.host).ok();
+    let meta = open.as_ref().and_then(|open| open.metadata().ok());
+    let identity = meta.map(|meta| Identity { device: meta.dev(), inode: meta.ino() });
+    let (host, at) = (place.host.clone(), place.host.clone());
+    (Bind { host, at, access: place.access, role: Role::Zone, identity }, open)
 }
 
 /// Returns three quarters of the machine's memory, in bytes.
