@@ -196,7 +196,11 @@ impl Guards {
     pub fn loosened(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| {
             let built_in = BUILT_IN.iter().find(|(pattern, ..)| *pattern == entry.pattern);
-            built_in.is_some_and(|(_, guard, _)| entry.guard.value < *guard)
+            match built_in {
+                Some((_, guard, _)) => entry.guard.value < *guard,
+                // It can free part of what a pattern of the list covers.
+                None => entry.guard.value == Guard::Allow,
+            }
         })
     }
 

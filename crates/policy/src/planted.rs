@@ -200,18 +200,6 @@ impl CommandGuards {
         }
     }
 
-    /// Returns whether nothing below `dir` needs to be looked at: git's objects,
-    /// which are many and run nothing. Below `modules`, where a submodule can
-    /// have any name, only the directories inside `objects` count.
-    pub fn may_skip(&self, dir: &RelPath) -> bool {
-        let names: Vec<&[u8]> = dir.names().collect();
-        let lower = lowered(dir);
-        let named = |pattern: &&String| is_in_tree(pattern) && covers(pattern, &lower, Reach::Tree);
-        let in_git = names.iter().position(|name| *name == b".git");
-        let objects = in_git.is_some_and(|git| git_dir::is_objects(&names[git + 1..]));
-        objects && !self.guarded.iter().any(|pattern| named(&pattern))
-    }
-
     fn is_freed(&self, names: &[Vec<u8>]) -> bool {
         first_covering(&self.freed, names, Reach::File).is_some()
     }

@@ -11,6 +11,7 @@ struct Seen {
     parent: i32,
     threads: u64,
     memory: u64,
+    shared: u64,
 }
 
 /// What the processes below one come to.
@@ -44,11 +45,15 @@ pub(crate) fn below(ancestor: Pid) -> Below {
         false
     };
     let mut below = Below::default();
+    let mut shared = 0;
     for (&pid, process) in seen.iter().filter(|(pid, _)| comes_from(**pid)) {
         below.pids.extend(Pid::from_raw(pid));
         below.threads += process.threads;
         below.memory += process.memory;
+        shared = shared.max(process.shared);
     }
+    // Once: most of it is the same memory in each of them.
+    below.memory += shared;
     below
 }
 
@@ -57,15 +62,17 @@ fn look(pid: i32) -> Option<Seen> {
     // The name is in parentheses and may hold anything.
     let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
     let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
-    let statm = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
-    let mut pages = statm.split_whitespace().map(|field| field.parse::<u64>().unwrap_or(0));
-    let resident = pages.nth(1).unwrap_or(0);
-    let shared = pages.next().unwrap_or(0);
-    let page = rustix::param::page_size() as u64;
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let size = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let number = line.and_then(|rest| rest.split_whitespace().next());
+        number.and_then(|number| number.parse::<u64>().ok()).unwrap_or(0) * 1024
+    };
     Some(Seen {
         parent: number(1)? as i32,
         threads: number(17)?,
-        memory: resident.saturating_sub(shared) * page,
+        memory: size("RssAnon:"),
+        shared: size("RssShmem:"),
     })
 }
 

@@ -153,6 +153,7 @@ pub(crate) fn build(plan: &Plan, sources: Sources, fixed: &[Fixed]) -> Result<()
         match entry {
             Entry::Bind(bind) => {
                 if let Some(source) = binds.next().flatten() {
+                    root.pin_above(plan, bind)?;
                     root.place(source, &bind.at)?;
                 }
             }
@@ -175,9 +176,9 @@ pub(crate) fn build(plan: &Plan, sources: Sources, fixed: &[Fixed]) -> Result<()
     if plan.network == Network::Off {
         sys::loopback_up().during(|| "switch loopback on".to_owned())?;
     }
-    // Without keyrings in the kernel there is none to leave.
+    // Where keyrings are not to be had, or are refused, commands have none either.
     match sys::new_keyring() {
-        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => Ok(()),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => Ok(()),
         result => result.during(|| "leave the caller's keyring".to_owned()),
     }
 }
@@ -262,6 +263,26 @@ impl Root {
             false => self.empty_file(at).during(what)?,
         }
         self.cover(source.mount.as_fd(), at).during(what)
+    }
+
+    /// Makes the directories between a zone and one that lies in it immovable:
+    /// else another could be put in the place of the inner one.
+    fn pin_above(&self, plan: &Plan, inner: &Bind) -> Result<(), Trouble> {
+        let outer = plan.zones().filter(|outer| {
+            outer.access == Access::Rw && outer.at != inner.at && inner.at.starts_with(&outer.at)
+        });
+        let Some(outer) = outer.max_by_key(|outer| outer.at.components().count()) else {
+            return Ok(());
+        };
+        let mut between: Vec<&Path> = inner.at.ancestors().skip(1).collect();
+        between.retain(|path| path.starts_with(&outer.at) && *path != outer.at);
+        for path in between.into_iter().rev() {
+            let what = || format!("keep {} in its place", path.display());
+            let target = self.open(path, OFlags::PATH | OFlags::DIRECTORY).during(what)?;
+            let mount = clone_of(target.as_fd()).during(what)?;
+            attach(mount.as_fd(), target.as_fd(), Path::new("")).during(what)?;
+        }
+        Ok(())
     }
 
     /// Mounts something over a path that exists.

@@ -99,6 +99,11 @@ fn plan(backend: Backend, scene: &Scene, argv: &[String]) -> (Plan, BTreeMap<OsS
     };
     let mut entries = found.entries;
     entries.push(bind(scene.rw(""), "/rw", Access::Rw, Role::Zone));
+    if scene.rw("above/inner").is_dir() {
+        let at = if own { PathBuf::from("/rw/above/inner") } else { scene.rw("above/inner") };
+        let (host, access, role) = (scene.rw("above/inner"), Access::Ro, Role::Zone);
+        entries.push(Entry::Bind(Bind { host, at, access, role, identity: None }));
+    }
     entries.push(bind(scene.dir().join("ro"), "/ro", Access::Ro, Role::Zone));
     entries.push(bind(scene.attacker(), "/attacker", Access::Ro, Role::Tool));
     let limits = Limits {

@@ -97,6 +97,9 @@ fn is_own_link(text: &[u8]) -> bool {
         return false;
     }
     let names: Vec<&[u8]> = path.split(|&byte| byte == b'/').collect();
+    if names.contains(&&b"objects"[..]) {
+        return false;
+    }
     (0..names.len()).any(|git| match &names[git..] {
         [b".git", b"worktrees", name] => is_plain(name),
         [b".git", b"worktrees", name, b"modules", module @ ..] => {

@@ -61,16 +61,3 @@ pub fn bare_repository(names: &[&[u8]]) -> bool {
     let has = |wanted: &[u8]| names.iter().any(|name| name.eq_ignore_ascii_case(wanted));
     has(b"head") && (has(b"objects") && has(b"refs") || has(b"commondir"))
 }
-
-/// Returns whether a directory in `.git` holds nothing but objects.
-pub(super) fn is_objects(below: &[&[u8]]) -> bool {
-    let shard = |name: &[u8]| name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit);
-    match below {
-        [b"objects", ..] | [b"lfs", b"objects", ..] => true,
-        [b"modules", name @ .., b"lfs", b"objects", last] => !name.is_empty() && shard(last),
-        [b"modules", name @ .., b"objects", last] => {
-            !name.is_empty() && (shard(last) || *last == b"pack")
-        }
-        _ => false,
-    }
-}

@@ -227,33 +227,6 @@ fn repositories_without_a_work_tree_are_known_and_looked_into() {
     assert_eq!(free.find_in_bare(&path("config"), false), Free);
 }
 
-#[test]
-fn only_objects_are_skipped() {
-    let cases = [
-        (".git/objects", true),
-        ("a/.git/objects/pack", true),
-        (".git/lfs/objects", true),
-        (".git/modules/s/objects/pack", true),
-        (".git/modules/a/b/objects/0f", true),
-        (".git/modules/s/lfs/objects/0f", true),
-        // A submodule can have that name.
-        (".git/modules/s/objects", false),
-        (".git/modules/objects/pack", false),
-        (".git/modules/s/objects/info", false),
-        (".git", false),
-        (".git/modules", false),
-        ("objects", false),
-        ("a/objects/pack", false),
-        (".GIT/objects", false),
-        ("", false),
-    ];
-    for (text, want) in cases {
-        assert_eq!(defaults().may_skip(&path(text)), want, "{text}");
-    }
-    assert!(!with(".git/objects/**", Guard::Deny).may_skip(&path(".git/objects")));
-    assert!(with(".git/refs/**", Guard::Deny).may_skip(&path(".git/objects")));
-}
-
 fn harmless_config(text: &str) -> bool {
     is_harmless(Content::GitConfig, &path("p/.git/config"), text.as_bytes(), None)
 }
@@ -628,7 +601,7 @@ proptest! {
         for is_dir in [false, true] {
             let _ = (guards.find(&file, is_dir), guards.find_in_bare(&file, is_dir));
         }
-        let _ = (guards.find_link(&file), guards.may_skip(&file), hooks_dirs(&now));
+        let _ = (guards.find_link(&file), hooks_dirs(&now));
     }
 
     #[test]

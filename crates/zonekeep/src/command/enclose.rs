@@ -399,15 +399,17 @@ fn candidates(choice: BackendChoice) -> Vec<Backend> {
     }
 }
 
-/// Returns a read-only zone that Landlock alone would let be written: there,
-/// what a directory above allows is allowed.
+/// Returns a read-only zone in a writable one that the backend cannot hold: for
+/// Landlock alone, what a directory above allows is allowed; bubblewrap lets the
+/// directories between be moved away.
 fn unholdable(plan: &Plan) -> Option<&Bind> {
     let is_inside = |zone: &Bind| {
         let mut above = plan.zones().filter(|above| above.access == Access::Rw);
         above.any(|above| zone.host.starts_with(&above.host))
     };
     let mut zones = plan.zones().filter(|zone| zone.access == Access::Ro);
-    zones.find(|zone| plan.backend == Backend::Landlock && is_inside(zone))
+    let weak = matches!(plan.backend, Backend::Landlock | Backend::Bubblewrap);
+    zones.find(|zone| weak && is_inside(zone))
 }
 
 fn lack(strength: &strength::Strength) -> String {

@@ -6,6 +6,8 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{AtFlags, FileType, Stat, StatxFlags};
 use zonekeep_policy::path::RelPath;
 
+use super::sieve::Class;
+
 /// The largest file that is kept in memory.
 pub(super) const MAX_KEPT: usize = 1024 * 1024;
 /// How much is kept in memory in all.
@@ -79,8 +81,8 @@ pub(super) struct Before {
     places: HashMap<Identity, Place>,
     /// What existed and is read-only, or is at least not to be taken away.
     known: HashSet<Identity>,
-    /// Files that commands made and whose content counts.
-    seen: HashSet<Place>,
+    /// Files whose content counts, and how they were found.
+    seen: HashMap<Place, (Vec<RelPath>, Class)>,
     size: usize,
 }
 
@@ -147,13 +149,13 @@ impl Before {
     }
 
     /// Notes a file whose content counts.
-    pub(super) fn see(&mut self, zone: usize, path: &RelPath) {
-        self.seen.insert((zone, path.clone()));
+    pub(super) fn see(&mut self, zone: usize, path: &RelPath, bares: &[RelPath], class: Class) {
+        self.seen.insert((zone, path.clone()), (bares.to_vec(), class));
     }
 
-    /// Returns the places of all files whose content counts.
-    pub(super) fn places(&self) -> impl Iterator<Item = &Place> {
-        self.kept.keys().chain(&self.seen)
+    /// Returns all files whose content counts.
+    pub(super) fn seen(&self) -> impl Iterator<Item = (&Place, &(Vec<RelPath>, Class))> {
+        self.seen.iter()
     }
 
     fn has_room(&mut self, what: &What) -> bool {

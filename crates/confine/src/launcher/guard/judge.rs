@@ -63,6 +63,9 @@ impl Guard {
             Ruling::Guarded(_) => None,
             Ruling::Depends(content) => Some(content),
         };
+        if depends.is_some() {
+            self.before.see(spot.zone, spot.path, spot.bares, spot.class);
+        }
         let id = Identity::of(spot.dir, spot.name);
         // What becomes read-only need not be remembered.
         let remember = depends.is_some() || is == Is::Link || !self.has_own_tree;
@@ -129,7 +132,7 @@ impl Guard {
     fn look_at_content(&mut self, spot: &Spot<'_>, found: &Stat, content: Content, view: View) {
         // Before it is read, so that nothing can be written between.
         self.watches.add_content(spot.watch, spot.dir);
-        self.before.see(spot.zone, spot.path);
+        self.before.see(spot.zone, spot.path, spot.bares, spot.class);
         let id = Identity::of(spot.dir, spot.name);
         let what = what(spot, Is::of(found));
         if self.before.knows(id) {

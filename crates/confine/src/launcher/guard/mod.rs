@@ -186,29 +186,26 @@ impl Guard {
     pub(crate) fn settle(&mut self) -> Vec<Caught> {
         let since = Instant::now();
         while self.act() && since.elapsed() < SETTLE {}
+        // Whoever has a file open, or another name of it, can change it unseen:
+        // what counts is what is there now.
+        let due = Instant::now();
+        let seen = self.before.seen().map(|((zone, path), (bares, class))| Later {
+            due,
+            zone: *zone,
+            path: path.clone(),
+            bares: bares.clone(),
+            class: *class,
+        });
+        let seen: Vec<Later> = seen.collect();
+        self.later.extend(seen);
         self.look_again(|_| true);
-        self.must_sweep |= self.has_second_names() | self.keys.met();
+        self.must_sweep |= self.keys.met();
         if self.must_sweep || self.unwatched.is_some() {
             self.sweep(View::Whole);
         }
         self.keys.relock();
         self.set_timer();
         self.held.settle(&self.zones)
-    }
-
-    /// Returns whether a file whose content counts has another name, by which it
-    /// can be changed unseen.
-    fn has_second_names(&mut self) -> bool {
-        let places: Vec<_> = self.before.places().cloned().collect();
-        places.into_iter().any(|(zone, path)| {
-            let Some((above, name)) = path.split_last() else { return false };
-            let Some(root) = self.zones.get(zone).map(|zone| zone.root.as_fd()) else {
-                return false;
-            };
-            let Ok(dir) = self.keys.below(root, &above) else { return false };
-            let stat = rustix::fs::statat(&dir, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
-            stat.is_ok_and(|stat| stat.st_nlink > 1)
-        })
     }
 
     /// Does the same for the last time: nothing runs any more.

@@ -96,15 +96,6 @@ impl Rules {
         matches!(found, Planted::Guarded(_))
     }
 
-    /// Returns whether nothing in a directory matters.
-    pub(super) fn may_skip(&self, path: &RelPath, bares: &[RelPath]) -> bool {
-        let in_bare = |below: &RelPath| {
-            let path = RelPath::root().join(b".git").join_rel(below);
-            !below.is_root() && self.guards.may_skip(&path)
-        };
-        self.guards.may_skip(path) || bares.iter().any(in_bare)
-    }
-
     /// Guards what the configuration at `config` takes hooks from, or includes;
     /// returns whether there is anything new.
     pub(super) fn declare(

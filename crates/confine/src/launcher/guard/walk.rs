@@ -138,9 +138,6 @@ impl Guard {
         let trail = self.rules.sieve.step(&above.trail, name);
         let bares: Vec<RelPath> = above.bares.iter().map(|below| below.join(name)).collect();
         let matters = class != Class::Plain || !bares.is_empty();
-        if matters && self.rules.may_skip(&path, &bares) {
-            return None;
-        }
         if path.as_bytes().len() > MAX_PATH {
             self.too_deep(above.zone, &path, view);
             return None;

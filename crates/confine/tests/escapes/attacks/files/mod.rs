@@ -35,6 +35,7 @@ mod ro_create;
 mod ro_exchange;
 mod ro_flags;
 mod ro_hard_link;
+mod ro_inner_parent;
 mod ro_mmap;
 mod ro_rename;
 mod ro_rename_zone;
@@ -57,6 +58,7 @@ const BASE: Attack = Attack { threat: "Files outside", ..Attack::BASE };
 
 /// All of them.
 pub(super) const ALL: &[&Attack] = &[
+    &ro_inner_parent::ATTACK,
     &dots::ATTACK,
     &file_handle::ATTACK,
     &file_handle_made::ATTACK,

@@ -17,6 +17,7 @@ mod config_hard_link_new;
 mod config_include;
 mod config_link;
 mod config_lock;
+mod config_old_handle;
 mod config_rename_over;
 mod config_second_name;
 mod devcontainer;
@@ -26,6 +27,7 @@ mod git_bare;
 mod git_common_directory;
 mod git_exchange;
 mod git_file;
+mod git_in_objects;
 mod git_info_attributes;
 mod git_link;
 mod git_parent_swap;
@@ -62,6 +64,8 @@ const BASE: Attack = Attack { threat: "Files planted for later", ..Attack::BASE 
 
 /// All of them.
 pub(super) const ALL: &[&Attack] = &[
+    &git_in_objects::ATTACK,
+    &config_old_handle::ATTACK,
     &again_and_again::ATTACK,
     &attributes::ATTACK,
     &bashrc::ATTACK,
