@@ -36,6 +36,7 @@ enum Command {
     Tool(commands::tool::Args),
     Explain(commands::explain::Args),
     Log(commands::log::Args),
+    #[cfg(target_os = "linux")]
     Quarantine(commands::quarantine::Args),
     Doctor(commands::doctor::Args),
     Trust(commands::trust::Args),
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Command::Tool(args) => commands::tool::run(args),
         Command::Explain(args) => commands::explain::run(args),
         Command::Log(args) => commands::log::run(args),
+        #[cfg(target_os = "linux")]
         Command::Quarantine(args) => commands::quarantine::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Trust(args) => commands::trust::run(args),

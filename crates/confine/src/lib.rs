@@ -35,6 +35,6 @@ mod wire;
 #[cfg(not(target_os = "linux"))]
 mod macos;
 #[cfg(not(target_os = "linux"))]
-pub use macos::{launcher, probe, prove, quarantine, signals, tree};
+pub use macos::{launcher, probe, prove, signals, tree};
 
 pub use report::{Caught, Layers, Over};

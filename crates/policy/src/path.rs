@@ -230,12 +230,7 @@ pub fn escape(bytes: &[u8]) -> String {
         while let Some(c) = chars.next() {
             match c {
                 '\\' if chars.peek() == Some(&'x') => out.push_str("\\x5c"),
-                c if c.is_control() || is_bidirectional(c) => {
-                    let mut bytes = [0; 4];
-                    for b in c.encode_utf8(&mut bytes).bytes() {
-                        out.push_str(&format!("\\x{b:02x}"));
-                    }
-                }
+                c if c < ' ' || c == '\x7f' => out.push_str(&format!("\\x{:02x}", c as u32)),
                 c => out.push(c),
             }
         }
@@ -244,11 +239,6 @@ pub fn escape(bytes: &[u8]) -> String {
         }
     }
     out
-}
-
-/// Returns whether a character changes the direction of what is around it.
-fn is_bidirectional(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}')
 }
 
 /// Returns whether a byte is shown as it is.

@@ -5,6 +5,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod init;
 pub(crate) mod log;
+#[cfg(target_os = "linux")]
 pub(crate) mod quarantine;
 pub(crate) mod run;
 pub(crate) mod schema;

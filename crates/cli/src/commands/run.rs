@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use zonekeep::approve::visible;
 use zonekeep::command::{Command, Confine, Outcome, Placed};
 use zonekeep::confine::plan::Access;
 use zonekeep::policy::limit::Limits;
@@ -130,7 +131,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         eprint!("zonekeep: {}", outcome.stderr);
     }
     for note in &outcome.notes {
-        eprintln!("zonekeep: {}", note.strip_prefix("Note: ").unwrap_or(note));
+        eprintln!("zonekeep: {}", visible(note.strip_prefix("Note: ").unwrap_or(note)));
     }
     // The sandbox is gone with this process; nobody has to wait for the kernel
     // to take it apart.

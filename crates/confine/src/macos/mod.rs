@@ -4,6 +4,5 @@
 pub mod launcher;
 pub mod probe;
 pub mod prove;
-pub mod quarantine;
 pub mod signals;
 pub mod tree;

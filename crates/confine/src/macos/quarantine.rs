@@ -1,1 +1,0 @@
-//! Nothing is put into quarantine here: the profile refuses guarded files.
