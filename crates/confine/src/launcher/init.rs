@@ -42,6 +42,9 @@ struct Init<'p> {
     /// What a supervisor says that it has an order by.
     busy: (OwnedFd, OwnedFd),
     supervisors: Vec<Pid>,
+    /// Whether nobody waits for the next order, because no process could be
+    /// started for that.
+    unposted: bool,
 }
 
 impl<'p> Init<'p> {
@@ -77,8 +80,17 @@ impl<'p> Init<'p> {
         layers.network = own && plan.network == Network::Off;
         layers.root_mapped_away = away;
         layers.unwatched = unwatched;
-        let mut init =
-            Init { plan, socket, signals, keeper, rules, life, busy, supervisors: Vec::new() };
+        let mut init = Init {
+            plan,
+            socket,
+            signals,
+            keeper,
+            rules,
+            life,
+            busy,
+            supervisors: Vec::new(),
+            unposted: false,
+        };
         if let Err(trouble) = init.post().during(|| "start a process".to_owned()) {
             return Err((trouble, init.socket));
         }
@@ -107,10 +119,17 @@ impl<'p> Init<'p> {
             }
             if busy {
                 let mut byte = [0];
-                let read = rustix::io::read(&self.busy.0, &mut byte);
-                if read.is_err() || self.post().is_err() {
+                if rustix::io::read(&self.busy.0, &mut byte).is_err() {
                     break;
                 }
+                self.unposted = true;
+            }
+            // Where there is no room for a process now there is when one has ended.
+            if self.unposted {
+                self.unposted = self.post().is_err();
+            }
+            if self.unposted && self.supervisors.is_empty() {
+                break;
             }
         }
         self.end()
