@@ -20,8 +20,6 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use zonekeep_testkit::{Project, Run, as_nobody, is_root, skip};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_zonekeep");
-/// Whether guarded files that a command plants are taken away again.
-const GUARDED: bool = false;
 /// How soon nothing should be left; printed, not judged, since other work on
 /// the machine counts in.
 const SOON: Duration = Duration::from_millis(100);
@@ -157,7 +155,8 @@ struct Ground {
 }
 
 impl Ground {
-    /// Looks at it, without what commands wrote in the zone, which is theirs.
+    /// Looks at it, without what commands wrote in the zone, which is theirs. A
+    /// guarded file stays when the keeper itself is killed: see the test below.
     fn of(project: &Project) -> Self {
         let mountinfo = fs::read_to_string("/proc/self/mountinfo").unwrap();
         let base = project.beside("");
@@ -166,7 +165,7 @@ impl Ground {
         let mut zone: Vec<_> = project
             .tree("")
             .into_iter()
-            .filter(|name| !name.starts_with("made-") && (GUARDED || name != ".envrc"))
+            .filter(|name| !name.starts_with("made-") && name != ".envrc")
             .map(|name| {
                 let meta = project.path(&name).symlink_metadata().unwrap();
                 let content = fs::read_to_string(project.path(&name)).unwrap_or_default();
@@ -568,5 +567,23 @@ fn a_zone_that_goes_away_or_changes_meanwhile_is_refused() {
         let made = project.tree("").into_iter().any(|path| path.contains("made-it"));
         assert!(!made, "{name}: {:?}", project.tree(""));
         assert_eq!(names(&project.beside("tmp"), ""), BTreeSet::new(), "{name}");
+    }
+}
+
+/// As long as the keeper lives, what was planted is taken away, whoever else is
+/// killed, and when.
+#[test]
+fn a_kill_does_not_save_what_was_planted() {
+    let _alone = alone();
+    let project = project();
+    if project.finish(run(&project, &["--"]).args(WHERE)).stdout.trim() != "zonekeep" {
+        return skip("no namespaces here");
+    }
+    for number in 0..40 {
+        let victim = [Victim::Program, Victim::Init][number % 2];
+        let delay = Duration::from_millis(number as u64);
+        let killed = one_kill(&project, &format!("planted-{number}"), victim, delay).unwrap();
+        nothing_left(killed).unwrap();
+        assert!(!project.exists(".envrc"), "kill {number} of {victim:?}");
     }
 }

@@ -179,3 +179,16 @@ fn a_link_in_place_of_a_default_directory_needs_trust_without_any_file() {
     assert!(run.stderr.contains("read and write [TEMP]/elsewhere/cache as /cache"), "{run}");
     assert_eq!(project.tree("../elsewhere"), Vec::<String>::new());
 }
+
+#[test]
+fn freeing_part_of_what_a_guard_covers_needs_trust_too() {
+    let freed = |pattern: &str, word: &str| {
+        let config = format!("sandbox:\n  guard:\n    \"{pattern}\": {word}\n");
+        Project::with_config(PROGRAM, &config).zonekeep(["tool", "list_files"]).exit
+    };
+    for pattern in [".git/hooks/**", ".git/config", ".git/**", ".envrc"] {
+        assert_eq!(freed(pattern, "allow"), 125, "{pattern}");
+    }
+    // The control: being stricter opens nothing.
+    assert_eq!(freed(".git/hooks/**", "deny"), 0);
+}

@@ -16,7 +16,7 @@ mod maps;
 mod processes;
 mod tree;
 
-pub(crate) use tree::Fixed;
+pub(crate) use tree::{Fixed, PROC_HIDDEN, PROC_READ_ONLY};
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};

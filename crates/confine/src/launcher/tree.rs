@@ -20,9 +20,9 @@ const HOSTNAME: &[u8] = b"zonekeep";
 /// Devices of the host that do nothing but what their name says.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 /// Parts of `/proc` that steer the machine: readable, never writable.
-const PROC_READ_ONLY: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
+pub(crate) const PROC_READ_ONLY: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
 /// Parts of `/proc` that tell about the machine or the kernel's memory.
-const PROC_HIDDEN: [&str; 15] = [
+pub(crate) const PROC_HIDDEN: [&str; 15] = [
     "acpi",
     "asound",
     "config.gz",

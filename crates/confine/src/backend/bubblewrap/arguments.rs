@@ -8,33 +8,11 @@ use std::path::Path;
 use rustix::fs::FileType;
 
 use super::{Bwrap, Guarded, Source, exists};
-use crate::launcher::PLACE;
+use crate::launcher::{PLACE, PROC_HIDDEN, PROC_READ_ONLY};
 use crate::plan::{Access, Entry, Network, Plan, Role};
 
 /// Who the superuser is inside.
 const INSIDE: &str = "1000";
-/// Parts of `/proc` that steer the machine: readable, never writable. `bwrap`
-/// leaves `sys` open to the superuser.
-const PROC_READ_ONLY: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
-/// Parts of `/proc` that tell about the machine or the kernel's memory.
-const PROC_HIDDEN: [&str; 15] = [
-    "acpi",
-    "asound",
-    "config.gz",
-    "driver",
-    "interrupts",
-    "kallsyms",
-    "kcore",
-    "key-users",
-    "keys",
-    "kmsg",
-    "latency_stats",
-    "sched_debug",
-    "scsi",
-    "timer_list",
-    "timer_stats",
-];
-
 /// Returns the options, without the command. `data` puts a text where `bwrap`
 /// finds it.
 pub(super) fn arguments(
