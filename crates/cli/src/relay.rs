@@ -407,33 +407,71 @@ fn own_description(screen: BorrowedFd<'_>) -> Option<OwnedFd> {
 /// Returns whether the terminal is this program's at the moment. Whoever changes
 /// it from the background is stopped.
 fn is_in_front(terminal: BorrowedFd<'_>) -> bool {
-    // One that controls nobody here is always free.
-    rustix::termios::tcgetpgrp(terminal).map_or(true, |group| group == rustix::process::getpgrp())
+    // One that controls nobody here is always free, and so is one whose owner is
+    // outside of this program's pid namespace.
+    match (rustix::termios::tcgetpgrp(terminal), Standing::own()) {
+        (Ok(group), Some(own)) => Some(group) == own.group,
+        _ => true,
+    }
 }
 
 /// Returns whether there is a shell that could continue this program when it
 /// has stopped: the nearest process above that is not of the same job is of the
 /// same session.
 fn somebody_continues() -> bool {
-    let same_session = |pid| {
-        let (other, own) = (rustix::process::getsid(Some(pid)), rustix::process::getsid(None));
-        other.is_ok() && other == own
-    };
-    let mut above = rustix::process::getppid();
-    while let Some(pid) = above.filter(|&pid| same_session(pid)) {
-        match rustix::process::getpgid(Some(pid)) {
-            Ok(group) if group == rustix::process::getpgrp() => above = parent_of(pid),
-            Ok(_) => return true,
-            Err(_) => return false,
+    let Some(own) = Standing::own() else { return false };
+    let mut above = own.parent.and_then(Standing::of);
+    while let Some(process) = above.filter(|process| process.session == own.session) {
+        if process.group != own.group {
+            return process.group.is_some();
         }
+        above = process.parent.and_then(Standing::of);
     }
     false
 }
 
-fn parent_of(pid: Pid) -> Option<Pid> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
-    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
-    Pid::from_raw(parent.trim().parse().ok()?)
+/// Where a process stands among the others. What is outside of this program's
+/// pid namespace has no number here: the kernel says 0 for it.
+struct Standing {
+    parent: Option<Pid>,
+    group: Option<Pid>,
+    session: Option<Pid>,
+}
+
+impl Standing {
+    #[cfg(target_os = "linux")]
+    fn own() -> Option<Self> {
+        Self::of(rustix::process::getpid())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn of(pid: Pid) -> Option<Self> {
+        let stat = std::fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+        // The name of the program stands in brackets and may contain anything.
+        let rest = &stat[stat.iter().rposition(|&byte| byte == b')')? + 1..];
+        let mut fields = std::str::from_utf8(rest).ok()?.split_ascii_whitespace().skip(1);
+        let mut next = || fields.next()?.parse().ok();
+        let (parent, group, session) = (next()?, next()?, next()?);
+        Some(Self {
+            parent: Pid::from_raw(parent),
+            group: Pid::from_raw(group),
+            session: Pid::from_raw(session),
+        })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn own() -> Option<Self> {
+        let mut own = Self::of(rustix::process::getpid())?;
+        own.parent = rustix::process::getppid();
+        Some(own)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn of(pid: Pid) -> Option<Self> {
+        let group = rustix::process::getpgid(Some(pid)).ok()?;
+        let session = rustix::process::getsid(Some(pid)).ok()?;
+        Some(Self { parent: None, group: Some(group), session: Some(session) })
+    }
 }
 
 fn timespec(duration: Duration) -> Timespec {

@@ -184,6 +184,23 @@ fn without_a_shell_above_a_stop_does_not_last() {
     assert_eq!(terminal.end().0, 0);
 }
 
+/// In a container, the session and the job are often those of a process outside.
+#[test]
+fn a_job_that_began_outside_of_the_pid_namespace_is_served_too() {
+    let project = project();
+    let Some(mut terminal) = shell(&project) else { return };
+    terminal.type_in(
+        "unshare --user --map-root-user --pid --fork --mount-proc \
+         $ZK run --rw . -- sh -c 'echo be''gun; sleep 1; echo still''-here'; echo exit=$?\n",
+    );
+    terminal.wait_for("begun");
+    terminal.type_in("\x1a");
+    terminal.wait_for("still-here");
+    terminal.wait_for("exit=0");
+    terminal.type_in("exit\n");
+    terminal.end();
+}
+
 #[test]
 fn nothing_can_be_typed_for_the_caller() {
     let project = project();
