@@ -19,6 +19,7 @@ pub mod path;
 pub mod planted;
 pub mod policy;
 pub mod profile;
+pub mod shell;
 pub mod source;
 pub mod tool_name;
 pub mod view;
