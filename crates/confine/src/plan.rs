@@ -241,7 +241,7 @@ pub struct Start {
 }
 
 /// Bytes as text: escaped where they are not UTF-8.
-mod text {
+pub(crate) mod text {
     use std::ffi::{OsStr, OsString};
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     use std::path::PathBuf;
@@ -257,14 +257,14 @@ mod text {
         OsString::from_vec(unescape(text).into_owned())
     }
 
-    pub(super) fn serialize<S: Serializer, T: AsRef<OsStr>>(
+    pub(crate) fn serialize<S: Serializer, T: AsRef<OsStr>>(
         value: &T,
         s: S,
     ) -> Result<S::Ok, S::Error> {
         s.serialize_str(&write(value.as_ref()))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<PathBuf, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<PathBuf, D::Error> {
         Ok(PathBuf::from(read(&String::deserialize(d)?)))
     }
 }
@@ -275,18 +275,18 @@ mod texts {
 
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(values: &[OsString], s: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(values: &[OsString], s: S) -> Result<S::Ok, S::Error> {
         s.collect_seq(values.iter().map(|value| super::text::write(value)))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<OsString>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<OsString>, D::Error> {
         let texts = Vec::<String>::deserialize(d)?;
         Ok(texts.iter().map(|text| super::text::read(text)).collect())
     }
 }
 
 /// Maps of bytes as text.
-mod text_map {
+pub(crate) mod text_map {
     use std::collections::BTreeMap;
     use std::ffi::OsString;
 
@@ -294,14 +294,14 @@ mod text_map {
 
     use super::text::{read, write};
 
-    pub(super) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         values: &BTreeMap<OsString, OsString>,
         s: S,
     ) -> Result<S::Ok, S::Error> {
         s.collect_map(values.iter().map(|(key, value)| (write(key), write(value))))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         d: D,
     ) -> Result<BTreeMap<OsString, OsString>, D::Error> {
         let texts = BTreeMap::<String, String>::deserialize(d)?;

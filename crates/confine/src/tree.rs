@@ -64,6 +64,47 @@ impl Launcher {
     pub fn program(&self) -> &Path {
         &self.program
     }
+
+    /// Starts the program already, for the first sandbox to come: it is loaded
+    /// while this one still finds out what is wanted. Where that fails, nothing
+    /// is lost: it is tried again, and told, when a sandbox is started.
+    pub fn start_early(&self) {
+        if let Ok(waiting) = Waiting::start(self) {
+            *lock(&EARLY) = Some((self.clone(), waiting));
+        }
+    }
+}
+
+/// The launcher that was started early, until it is used.
+static EARLY: Mutex<Option<(Launcher, Waiting)>> = Mutex::new(None);
+
+/// A launcher that waits for its plan. It ends when the socket is closed.
+#[derive(Debug)]
+struct Waiting {
+    child: Child,
+    keeper: UnixStream,
+}
+
+impl Waiting {
+    fn start(launcher: &Launcher) -> Result<Self, Failed> {
+        let (keeper, keeper_end) = UnixStream::pair()?;
+        let child = Command::new(&launcher.program)
+            .arg0(launcher::NAME)
+            .env_clear()
+            .stdin(OwnedFd::from(keeper_end))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|source| Failed::Launcher { program: launcher.program.clone(), source })?;
+        Ok(Waiting { child, keeper })
+    }
+
+    fn of(launcher: &Launcher) -> Result<Self, Failed> {
+        match lock(&EARLY).take_if(|(early, _)| early == launcher) {
+            Some((_, waiting)) => Ok(waiting),
+            None => Waiting::start(launcher),
+        }
+    }
 }
 
 /// What failed, as it is told more than once.
@@ -233,16 +274,8 @@ fn launch(
     plan: &Plan,
     what: What,
 ) -> Result<(Child, UnixStream, UnixStream), Failed> {
-    let (keeper, keeper_end) = UnixStream::pair()?;
+    let Waiting { child, keeper } = Waiting::of(launcher)?;
     let (init, init_end) = UnixStream::pair()?;
-    let child = Command::new(&launcher.program)
-        .arg0(launcher::NAME)
-        .env_clear()
-        .stdin(OwnedFd::from(keeper_end))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|source| Failed::Launcher { program: launcher.program.clone(), source })?;
     let build = Build { plan: plan.clone(), what };
     wire::send(&keeper, &build, &[init_end.as_fd()])
         .map_err(|source| Failed::Launcher { program: launcher.program.clone(), source })?;

@@ -42,6 +42,7 @@ impl Sandbox {
                 pass_env: &[],
                 env: &BTreeMap::new(),
             },
+            None,
         );
         Sandbox { dir, zone, runtime }
     }

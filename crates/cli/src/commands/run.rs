@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use zonekeep::approve::visible;
 use zonekeep::command::{Command, Confine, Outcome, Placed};
 use zonekeep::confine::plan::Access;
+use zonekeep::confine::tree::Launcher;
 use zonekeep::policy::limit::Limits;
 use zonekeep::{Error, Sandbox};
 
@@ -118,6 +119,9 @@ impl ConfineArgs {
 pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     if args.explain {
         return super::explain::plan(&args.confine, &args.command, false);
+    }
+    if let Some(launcher) = Launcher::find() {
+        launcher.start_early();
     }
     let sandbox = args.confine.open().map_err(|failure| match failure.status {
         // That would be the command's own.

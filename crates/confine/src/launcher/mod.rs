@@ -22,7 +22,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-use rustix::event::{PollFd, PollFlags};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{DumpableBehavior, Pid, Signal, WaitOptions};
 
 use self::guard::Guard;
@@ -339,6 +339,9 @@ impl Drop for PrivateHome {
     }
 }
 
+/// How long files may be there before they are looked at, when there are many.
+const BREATH: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+
 /// What stays outside.
 struct Keeper {
     socket: UnixStream,
@@ -367,8 +370,18 @@ impl Keeper {
                 Err(_) => break,
             }
             let asked = !polled[0].revents().is_empty();
+            let busy = self.guard.is_some() && !polled[2].revents().is_empty();
             if let Some(guard) = &mut self.guard {
                 guard.look();
+            }
+            if busy && !asked {
+                // Whoever makes one file makes more. Being woken for each of them
+                // would cost the command as much as making it.
+                let mut polled = [
+                    PollFd::new(&self.socket, PollFlags::IN),
+                    PollFd::new(&self.signals, PollFlags::IN),
+                ];
+                let _ = rustix::event::poll(&mut polled, Some(&BREATH));
             }
             running = running && !self.init_ended();
             if asked {
@@ -402,7 +415,7 @@ impl Keeper {
                 return;
             }
             let mut polled = [PollFd::new(&self.signals, PollFlags::IN)];
-            let wait = rustix::event::Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+            let wait = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
             let _ = rustix::event::poll(&mut polled, Some(&wait));
             let mut buffer = [0; 1024];
             while rustix::io::read(&self.signals, &mut buffer).is_ok_and(|n| n > 0) {}

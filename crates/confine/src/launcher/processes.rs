@@ -1,7 +1,9 @@
 //! The processes that a command has started, however deep.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs;
+use std::io::Read;
 
 use rustix::process::{Pid, Signal};
 
@@ -58,22 +60,25 @@ pub(crate) fn below(ancestor: Pid) -> Below {
 }
 
 fn look(pid: i32) -> Option<Seen> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut buffer = [0; 4096];
+    let stat = read(&format!("/proc/{pid}/stat"), &mut buffer)?;
     // The name is in parentheses and may hold anything.
     let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
     let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let (parent, threads) = (number(1)? as i32, number(17)?);
+    let status = read(&format!("/proc/{pid}/status"), &mut buffer)?;
     let size = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
         let number = line.and_then(|rest| rest.split_whitespace().next());
         number.and_then(|number| number.parse::<u64>().ok()).unwrap_or(0) * 1024
     };
-    Some(Seen {
-        parent: number(1)? as i32,
-        threads: number(17)?,
-        memory: size("RssAnon:"),
-        shared: size("RssShmem:"),
-    })
+    Some(Seen { parent, threads, memory: size("RssAnon:"), shared: size("RssShmem:") })
+}
+
+/// Reads a file of `/proc` in one go: each of these is made anew for every read.
+fn read<'b>(path: &str, buffer: &'b mut [u8; 4096]) -> Option<Cow<'b, str>> {
+    let length = fs::File::open(path).ok()?.read(buffer).ok()?;
+    Some(String::from_utf8_lossy(&buffer[..length]))
 }
 
 /// Returns how many threads this user has on the machine.

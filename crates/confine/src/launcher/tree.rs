@@ -1,10 +1,13 @@
 //! Builds the tree that commands see, in namespaces of its own.
 
-use std::ffi::CString;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::{CString, OsStr};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::mount::{
@@ -187,7 +190,9 @@ pub(crate) fn build(plan: &Plan, sources: Sources, fixed: &[Fixed]) -> Result<()
 struct Root {
     mount: OwnedFd,
     /// Devices of file systems that this tree made, and may make names in.
-    own: std::cell::RefCell<Vec<u64>>,
+    own: RefCell<Vec<u64>>,
+    /// Directories that this tree made and nothing was placed over since.
+    made: RefCell<HashMap<PathBuf, Rc<OwnedFd>>>,
 }
 
 impl Root {
@@ -197,8 +202,16 @@ impl Root {
         let places = ["/tmp", "/run", "/mnt", "/var", "/usr"];
         let place = places.into_iter().find(|place| Path::new(place).is_dir()).unwrap_or("/");
         attach(mount.as_fd(), CWD, Path::new(place)).during(what)?;
-        let device = rustix::fs::fstat(&mount).during(what)?.st_dev;
-        Ok(Root { mount, own: vec![device].into() })
+        let root = Root { mount, own: RefCell::default(), made: RefCell::default() };
+        root.adopt(Path::new("/"), root.mount.as_fd()).during(what)?;
+        Ok(root)
+    }
+
+    /// Makes names in the file system whose root is at `at`, and `mount`, from now on.
+    fn adopt(&self, at: &Path, mount: BorrowedFd<'_>) -> io::Result<()> {
+        self.own.borrow_mut().push(rustix::fs::fstat(mount)?.st_dev);
+        self.made.borrow_mut().insert(at.to_owned(), Rc::new(mount.try_clone_to_owned()?));
+        Ok(())
     }
 
     /// Fails unless names may be made in a directory: nothing is ever made in
@@ -219,48 +232,87 @@ impl Root {
         Ok(rustix::fs::openat2(&self.mount, below, flags, Mode::empty(), resolve)?)
     }
 
-    /// Makes the directories on the way to a path; returns the last one.
-    fn parent(&self, at: &Path) -> io::Result<OwnedFd> {
-        let parent = at.parent().unwrap_or(Path::new("/"));
-        self.directory(parent, 0o755)
+    /// Returns a directory that this tree made, and makes it where there is
+    /// nothing; `None` where there is something that it did not make.
+    fn own_directory(&self, at: &Path) -> io::Result<Option<Rc<OwnedFd>>> {
+        if let Some(made) = self.made.borrow().get(at) {
+            return Ok(Some(Rc::clone(made)));
+        }
+        let Some((parent, name)) = self.own_place(at)? else { return Ok(None) };
+        match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755)) {
+            Err(rustix::io::Errno::EXIST) => return Ok(None),
+            result => result?,
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let made = Rc::new(rustix::fs::openat(&parent, name, flags, Mode::empty())?);
+        self.made.borrow_mut().insert(at.to_owned(), Rc::clone(&made));
+        Ok(Some(made))
     }
 
-    fn directory(&self, at: &Path, mode: u32) -> io::Result<OwnedFd> {
+    /// Returns the directory that a name belongs in, if this tree made it.
+    fn own_place<'p>(&self, at: &'p Path) -> io::Result<Option<(Rc<OwnedFd>, &'p OsStr)>> {
+        let (Some(parent), Some(name)) = (at.parent(), at.file_name()) else { return Ok(None) };
+        Ok(self.own_directory(parent)?.map(|parent| (parent, name)))
+    }
+
+    /// Returns the directory that a name belongs in, where names may be made.
+    fn place_of<'p>(&self, at: &'p Path) -> io::Result<(Rc<OwnedFd>, &'p OsStr)> {
+        if let Some(own) = self.own_place(at)? {
+            return Ok(own);
+        }
+        let parent = self.directory(at.parent().unwrap_or(Path::new("/")), 0o755)?;
+        self.may_make_in(&parent)?;
+        Ok((parent, at.file_name().ok_or(io::ErrorKind::InvalidInput)?))
+    }
+
+    /// Opens a directory, and makes it and those on the way to it where they are
+    /// missing.
+    fn directory(&self, at: &Path, mode: u32) -> io::Result<Rc<OwnedFd>> {
+        let known = self.made.borrow().contains_key(at);
+        if let Some(made) = self.own_directory(at)? {
+            if !known && mode != 0o755 {
+                let (parent, name) = self.place_of(at)?;
+                rustix::fs::chmodat(&parent, name, Mode::from_raw_mode(mode), AtFlags::empty())?;
+            }
+            return Ok(made);
+        }
         let flags = OFlags::PATH | OFlags::DIRECTORY;
         match self.open(at, flags) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            result => return result,
+            result => return result.map(Rc::new),
         }
-        let parent = self.parent(at)?;
-        self.may_make_in(&parent)?;
-        let name = at.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let (parent, name) = self.place_of(at)?;
         rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755))?;
         if mode != 0o755 {
             rustix::fs::chmodat(&parent, name, Mode::from_raw_mode(mode), AtFlags::empty())?;
         }
-        self.open(at, flags)
+        self.open(at, flags).map(Rc::new)
     }
 
-    /// Makes an empty file to mount over, unless something is there.
-    fn empty_file(&self, at: &Path) -> io::Result<()> {
-        if self.open(at, OFlags::PATH | OFlags::NOFOLLOW).is_ok() {
-            return Ok(());
+    /// Makes an empty file to mount over, unless something is there; returns
+    /// whether it was made.
+    fn empty_file(&self, at: &Path) -> io::Result<bool> {
+        if self.own_place(at)?.is_none() && self.open(at, OFlags::PATH | OFlags::NOFOLLOW).is_ok() {
+            return Ok(false);
         }
-        let parent = self.parent(at)?;
-        self.may_make_in(&parent)?;
-        let name = at.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let (parent, name) = self.place_of(at)?;
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         match rustix::fs::openat(&parent, name, flags, Mode::from_raw_mode(0o644)) {
-            Ok(_) | Err(rustix::io::Errno::EXIST) => Ok(()),
+            Ok(_) => Ok(true),
+            Err(rustix::io::Errno::EXIST) => Ok(false),
             Err(errno) => Err(errno.into()),
         }
     }
 
     fn place(&self, source: Source, at: &Path) -> Result<(), Trouble> {
         let what = || format!("place {}", at.display());
-        match source.is_dir {
-            true => drop(self.directory(at, 0o755).during(what)?),
-            false => self.empty_file(at).during(what)?,
+        if !source.is_dir && self.empty_file(at).during(what)? {
+            // It is empty and nobody's but ours, so there is no link to follow.
+            let (parent, name) = self.place_of(at).during(what)?;
+            return attach(source.mount.as_fd(), parent.as_fd(), Path::new(name)).during(what);
+        }
+        if source.is_dir {
+            self.directory(at, 0o755).during(what)?;
         }
         self.cover(source.mount.as_fd(), at).during(what)
     }
@@ -287,18 +339,24 @@ impl Root {
 
     /// Mounts something over a path that exists.
     fn cover(&self, mount: BorrowedFd<'_>, at: &Path) -> io::Result<()> {
-        let target = self.open(at, OFlags::PATH)?;
-        attach(mount, target.as_fd(), Path::new(""))
+        let made = self.made.borrow_mut().remove(at);
+        match made {
+            Some(target) => {
+                // What was made below it is out of sight from now on.
+                self.made.borrow_mut().retain(|path, _| !path.starts_with(at));
+                attach(mount, target.as_fd(), Path::new(""))
+            }
+            None => attach(mount, self.open(at, OFlags::PATH)?.as_fd(), Path::new("")),
+        }
     }
 
     fn link(&self, at: &Path, to: &Path) -> Result<(), Trouble> {
         let what = || format!("place the link {}", at.display());
-        if self.open(at, OFlags::PATH | OFlags::NOFOLLOW).is_ok() {
+        let own = self.own_place(at).during(what)?.is_some();
+        if !own && self.open(at, OFlags::PATH | OFlags::NOFOLLOW).is_ok() {
             return Ok(());
         }
-        let parent = self.parent(at).during(what)?;
-        self.may_make_in(&parent).during(what)?;
-        let name = at.file_name().ok_or(io::ErrorKind::InvalidInput).during(what)?;
+        let (parent, name) = self.place_of(at).during(what)?;
         match rustix::fs::symlinkat(to, &parent, name) {
             Err(rustix::io::Errno::EXIST | rustix::io::Errno::ROFS) => Ok(()),
             result => result.during(what),
@@ -307,9 +365,7 @@ impl Root {
 
     fn file(&self, at: &Path, content: &[u8]) -> Result<(), Trouble> {
         let what = || format!("write {}", at.display());
-        let parent = self.parent(at).during(what)?;
-        self.may_make_in(&parent).during(what)?;
-        let name = at.file_name().ok_or(io::ErrorKind::InvalidInput).during(what)?;
+        let (parent, name) = self.place_of(at).during(what)?;
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         let file =
             rustix::fs::openat(&parent, name, flags, Mode::from_raw_mode(0o644)).during(what)?;
@@ -438,7 +494,7 @@ impl Scratch {
             memory(&[("size", &size), ("mode", "0755"), ("nr_inodes", "1000000")]).during(what)?;
         root.directory(Path::new(Self::AT), 0o755).during(what)?;
         root.cover(mount.as_fd(), Path::new(Self::AT)).during(what)?;
-        root.own.borrow_mut().push(rustix::fs::fstat(&mount).during(what)?.st_dev);
+        root.adopt(Path::new(Self::AT), mount.as_fd()).during(what)?;
         Ok(Scratch)
     }
 
@@ -458,6 +514,7 @@ impl Scratch {
         let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&at));
         rustix::mount::unmount(path, UnmountFlags::DETACH).during(what)?;
         drop(at);
+        root.made.borrow_mut().clear();
         rustix::fs::unlinkat(&root.mount, ".scratch", AtFlags::REMOVEDIR).during(what)
     }
 }

@@ -40,6 +40,9 @@ impl Launcher {
     pub fn program(&self) -> &Path {
         &self.program
     }
+
+    /// Does nothing here: there is no launcher to wait for.
+    pub fn start_early(&self) {}
 }
 
 /// A sandbox: the plan that its commands run by.

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::tree::Tree;
-use super::{Host, Settings, files, git};
+use super::{Host, Runtime, Settings, files, git};
 use crate::plan::Network;
 
 /// Variables of the caller that say how it looks, not who it is.
@@ -84,11 +84,7 @@ pub(super) struct Parts<'p> {
 }
 
 /// Makes the environment. What it leaves out of the caller's wishes is noted.
-pub(super) fn build(
-    parts: &Parts<'_>,
-    tree: &Tree<'_>,
-    notes: &mut Vec<String>,
-) -> BTreeMap<OsString, OsString> {
+pub(super) fn build(parts: &Parts<'_>, tree: &Tree<'_>) -> BTreeMap<OsString, OsString> {
     let Parts { host, settings, .. } = *parts;
     let mut env = BTreeMap::new();
     let mut set = |name: &str, value: &OsStr| env.insert(OsString::from(name), value.to_owned());
@@ -96,7 +92,7 @@ pub(super) fn build(
     for (name, value) in host.env {
         let Some(name) = name.to_str() else { continue };
         if KEPT.contains(&name)
-            || name.starts_with("LC_")
+            || is_about_language(name.as_ref())
             || KEPT_FILES.contains(&name) && tree.leads_to(Path::new(value))
         {
             set(name, value);
@@ -121,7 +117,7 @@ pub(super) fn build(
     set("LOGNAME", settings.user.as_ref());
     let path = std::env::join_paths(parts.path).unwrap_or_else(|_| "/usr/bin:/bin".into());
     set("PATH", &path);
-    let settings_of_git = git::settings(host);
+    let settings_of_git = git::settings(host, &tree.look);
     set("GIT_CONFIG_COUNT", settings_of_git.len().to_string().as_ref());
     for (i, (key, value)) in settings_of_git.iter().enumerate() {
         set(&format!("GIT_CONFIG_KEY_{i}"), key.as_ref());
@@ -129,6 +125,12 @@ pub(super) fn build(
     }
     env.extend(parts.tools.clone());
 
+    env
+}
+
+/// Adds what the project wants to have in the environment.
+pub(super) fn add(host: &Host<'_>, settings: &Settings<'_>, runtime: &mut Runtime) {
+    let Runtime { env, notes, .. } = runtime;
     for name in settings.pass_env {
         let Some(value) = host.env.get(OsStr::new(name)) else { continue };
         if name == "PATH" || name == "HOME" || is_for_the_loader(name) {
@@ -145,7 +147,17 @@ pub(super) fn build(
         }
     }
     env.insert("HOME".into(), settings.home.into());
-    env
+}
+
+/// Returns the names of all variables of the caller that have a part in the
+/// environment inside, but for those about the language.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    KEPT.iter().chain(KEPT_FILES).copied().chain(["PATH", "XDG_CONFIG_HOME"])
+}
+
+/// Returns whether a variable is one of those that choose a language.
+pub(super) fn is_about_language(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b"LC_")
 }
 
 /// Returns whether a variable makes the loader or the C library run other code.

@@ -21,8 +21,7 @@ struct Kept {
 ///
 /// Not in a file: the home directory inside is writable, and `git config
 /// --global` has to work there.
-pub(super) fn settings(host: &Host<'_>) -> Vec<(&'static str, String)> {
-    let look = Look::new(host.root);
+pub(super) fn settings(host: &Host<'_>, look: &Look<'_>) -> Vec<(&'static str, String)> {
     let mut kept = Kept::default();
     let config = match host.env.get(OsStr::new("XDG_CONFIG_HOME")) {
         Some(dir) => Some(Path::new(dir).to_path_buf()),

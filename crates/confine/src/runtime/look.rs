@@ -5,7 +5,7 @@
 //! the root and every link on the way is known.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
 use std::io::Read;
@@ -23,6 +23,18 @@ pub(super) struct Look<'h> {
     seen: RefCell<HashMap<PathBuf, Option<Seen>>>,
     resolved: RefCell<HashMap<PathBuf, Option<Rc<Resolved>>>>,
     links: RefCell<HashMap<PathBuf, Links>>,
+    used: RefCell<Used>,
+}
+
+/// What the answers were taken from, as paths outside.
+#[derive(Debug, Default)]
+pub(super) struct Used {
+    /// Single names, whether or not they exist.
+    pub(super) names: BTreeSet<PathBuf>,
+    /// Directories whose list of names was read.
+    pub(super) lists: BTreeSet<PathBuf>,
+    /// Files whose content was read.
+    pub(super) texts: BTreeSet<PathBuf>,
 }
 
 /// The links in a directory: their names and texts.
@@ -54,7 +66,20 @@ impl<'h> Look<'h> {
             seen: RefCell::default(),
             resolved: RefCell::default(),
             links: RefCell::default(),
+            used: RefCell::default(),
         }
+    }
+
+    /// Returns what all answers so far were taken from.
+    pub(super) fn used(&self) -> std::cell::Ref<'_, Used> {
+        self.used.borrow()
+    }
+
+    fn read_dir(&self, real: &Path) -> Option<fs::ReadDir> {
+        let outside = self.outside(real);
+        let entries = fs::read_dir(&outside).ok();
+        self.used.borrow_mut().lists.insert(outside);
+        entries
     }
 
     /// Follows `path` to what exists there.
@@ -131,7 +156,7 @@ impl<'h> Look<'h> {
     /// Returns the names in a directory, sorted.
     pub(super) fn names(&self, path: &Path) -> Vec<OsString> {
         let Some(at) = self.resolve(path) else { return Vec::new() };
-        let Ok(entries) = fs::read_dir(self.outside(&at.real)) else { return Vec::new() };
+        let Some(entries) = self.read_dir(&at.real) else { return Vec::new() };
         let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
         names.sort();
         names
@@ -149,7 +174,7 @@ impl<'h> Look<'h> {
     }
 
     fn read_links(&self, real: &Path) -> Vec<(OsString, PathBuf)> {
-        let Ok(entries) = fs::read_dir(self.outside(real)) else { return Vec::new() };
+        let Some(entries) = self.read_dir(real) else { return Vec::new() };
         let mut links: Vec<_> = entries
             .flatten()
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()))
@@ -167,7 +192,9 @@ impl<'h> Look<'h> {
             return None;
         }
         let mut bytes = Vec::new();
-        File::open(self.outside(&at.real)).ok()?.take(most).read_to_end(&mut bytes).ok()?;
+        let outside = self.outside(&at.real);
+        self.used.borrow_mut().texts.insert(outside.clone());
+        File::open(outside).ok()?.take(most).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -209,6 +236,7 @@ impl<'h> Look<'h> {
             return known.clone();
         }
         let outside = self.outside(path);
+        self.used.borrow_mut().names.insert(outside.clone());
         let found = fs::symlink_metadata(&outside).ok().and_then(|meta| match meta.is_symlink() {
             true => fs::read_link(outside).ok().map(Seen::Link),
             false => Some(Seen::Other(meta)),

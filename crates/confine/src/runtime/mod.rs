@@ -10,6 +10,7 @@
 //! The entries go into a plan before its zones, so that a zone that lies in a
 //! directory of the system, such as a project in `/usr/src`, is placed over it.
 
+mod cache;
 mod deny;
 mod env;
 mod files;
@@ -24,9 +25,10 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use crate::plan::{Entry, Network};
 use look::Look;
@@ -82,9 +84,30 @@ pub struct Runtime {
 /// Finds what a command needs of the host.
 ///
 /// What cannot be read is left out: a runtime is never refused, but may lack a
-/// tool, and the notes say so.
-pub fn find(host: &Host<'_>, settings: &Settings<'_>) -> Runtime {
-    let look = std::rc::Rc::new(Look::new(host.root));
+/// tool, and the notes say so. Where `kept` is a directory that only the user can
+/// write to, what is found is kept there for the next time.
+pub fn find(host: &Host<'_>, settings: &Settings<'_>, kept: Option<&Path>) -> Runtime {
+    // Nothing else of the environment can have a part in what is found.
+    let names = env::names().chain(tools::names());
+    let names: BTreeSet<&OsStr> = names.map(OsStr::new).collect();
+    let has_part = |name: &OsStr| names.contains(name) || env::is_about_language(name);
+    let chosen = host.env.iter().filter(|(name, _)| has_part(name));
+    let chosen: BTreeMap<_, _> = chosen.map(|(k, v)| (k.clone(), v.clone())).collect();
+    let narrow = Host { env: &chosen, ..*host };
+    let known = kept.and_then(|dir| cache::recall(dir, &narrow, settings));
+    let mut runtime = known.unwrap_or_else(|| {
+        let look = Rc::new(Look::new(host.root));
+        let runtime = look_for(&narrow, settings, Rc::clone(&look));
+        if let Some(dir) = kept {
+            cache::keep(dir, &narrow, settings, &look.used(), &runtime);
+        }
+        runtime
+    });
+    env::add(host, settings, &mut runtime);
+    runtime
+}
+
+fn look_for(host: &Host<'_>, settings: &Settings<'_>, look: Rc<Look<'_>>) -> Runtime {
     let mut tree = Tree::new(look, host.home, settings.granted);
     system::place(&mut tree, settings.network);
     files::place(&mut tree, settings);
@@ -96,11 +119,9 @@ pub fn find(host: &Host<'_>, settings: &Settings<'_>) -> Runtime {
     let kept = tools.take_prefixes();
     let found = tools.finish();
 
-    let mut notes = found.notes;
     let env = env::build(
         &env::Parts { host, settings, path: &path, kept: &kept, tools: &found.env },
         &found.tree,
-        &mut notes,
     );
-    Runtime { entries: found.tree.into_entries(), env, notes }
+    Runtime { entries: found.tree.into_entries(), env, notes: found.notes }
 }

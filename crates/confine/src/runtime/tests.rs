@@ -44,6 +44,10 @@ impl Fake {
     }
 
     fn find(&self) -> Runtime {
+        self.find_with(None)
+    }
+
+    fn find_with(&self, kept: Option<&Path>) -> Runtime {
         let host =
             Host { env: &self.env, home: Some(Path::new("/home/ann")), root: self.root.path() };
         find(
@@ -59,6 +63,7 @@ impl Fake {
                 pass_env: &self.pass,
                 env: &self.set,
             },
+            kept,
         )
     }
 }
@@ -459,4 +464,94 @@ fn the_network_decides_about_names_and_caches() {
     assert_eq!(content(&on, "/etc/hosts"), None);
     assert_eq!(places(&on), ["/etc/hosts", "/run/r=/etc/resolv.conf"]);
     assert_eq!(variable(&on, "CARGO_NET_OFFLINE"), None);
+}
+
+/// Finds with a directory to keep things in, after what was made has settled.
+fn settled(fake: &Fake, kept: &Path) -> Runtime {
+    // What changed just now is never kept.
+    std::thread::sleep(std::time::Duration::from_millis(2100));
+    fake.find_with(Some(kept))
+}
+
+fn kept_files(dir: &Path) -> Vec<PathBuf> {
+    fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn what_was_found_is_kept_and_found_again_only_while_it_is_true() {
+    let fake = Fake::new(&["home/ann/.cargo/bin/cargo!", "home/ann/.gitconfig"])
+        .env("PATH", "/home/ann/.cargo/bin:/usr/bin:/bin");
+    let kept = tempfile::tempdir().unwrap();
+    let first = settled(&fake, kept.path());
+    assert_eq!(first, fake.find());
+    let files = kept_files(kept.path());
+    assert_eq!(files.len(), 1, "{files:?}");
+
+    // What is kept is what is used: a note that nobody could have found shows it.
+    let mark = |text: &str| {
+        let file = &kept_files(kept.path())[0];
+        let whole = fs::read_to_string(file).unwrap();
+        let at = whole.rfind("\"notes\":[").unwrap() + "\"notes\":[".len();
+        let comma = if whole[at..].starts_with(']') { "" } else { "," };
+        fs::write(file, format!("{}\"{text}\"{comma}{}", &whole[..at], &whole[at..])).unwrap();
+    };
+    mark("kept");
+    assert!(fake.find_with(Some(kept.path())).notes.contains(&"kept".to_owned()));
+
+    // Each of these is a reason to look again.
+    type Change<'c> = (&'c str, &'c dyn Fn(&Path));
+    let changes: [Change<'_>; 4] = [
+        ("a program more", &|root| make(root, "home/ann/.cargo/bin/rustc!")),
+        ("a program less", &|root| {
+            fs::remove_file(root.join("home/ann/.cargo/bin/rustc")).unwrap()
+        }),
+        ("a text changed", &|root| {
+            fs::write(root.join("home/ann/.gitconfig"), "[user]\nname = X").unwrap()
+        }),
+        ("a directory that everybody can write to", &|root| {
+            let dir = root.join("home/ann/.cargo/bin");
+            fs::set_permissions(dir, fs::Permissions::from_mode(0o777)).unwrap();
+        }),
+    ];
+    for (name, change) in changes {
+        settled(&fake, kept.path());
+        mark("stale");
+        assert!(fake.find_with(Some(kept.path())).notes.contains(&"stale".to_owned()), "{name}");
+        change(fake.root.path());
+        let now = fake.find_with(Some(kept.path()));
+        assert!(!now.notes.contains(&"stale".to_owned()), "{name}");
+        assert_eq!(now, fake.find(), "{name}");
+    }
+}
+
+#[test]
+fn nothing_is_kept_of_what_the_project_passes_on() {
+    let mut fake = Fake::new(&["usr/bin/ls!"]).env("TOKEN", "hidden-1").env("OTHER", "hidden-2");
+    fake.pass = vec!["TOKEN".into()];
+    fake.set = BTreeMap::from([("KEY".to_owned(), "hidden-3".to_owned())]);
+    let kept = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        let found = settled(&fake, kept.path());
+        assert_eq!(variable(&found, "TOKEN"), Some("hidden-1"));
+        assert_eq!(variable(&found, "KEY"), Some("hidden-3"));
+    }
+    let files = kept_files(kept.path());
+    assert_eq!(files.len(), 1, "{files:?}");
+    let text = fs::read_to_string(&files[0]).unwrap();
+    assert!(!text.contains("hidden"), "{text}");
+}
+
+#[test]
+fn what_is_kept_badly_is_found_anew() {
+    let fake = Fake::new(&["usr/bin/ls!"]);
+    let kept = tempfile::tempdir().unwrap();
+    let first = settled(&fake, kept.path());
+    for text in
+        ["", "{}", "[", "{\"key\":\"x\",\"seen\":[],\"entries\":[],\"env\":{},\"notes\":[]}"]
+    {
+        fs::write(&kept_files(kept.path())[0], text).unwrap();
+        assert_eq!(fake.find_with(Some(kept.path())), first, "{text}");
+    }
+    // Where nothing can be kept, everything is found all the same.
+    assert_eq!(fake.find_with(Some(&kept.path().join("missing"))), first);
 }

@@ -446,6 +446,13 @@ impl<'h> Tools<'h> {
     }
 }
 
+/// Returns the names of all variables of the caller that lead to tools.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    let roots = TOOLS.iter().flat_map(|tool| tool.roots);
+    let named = roots.filter_map(|root| root.strip_prefix('$')?.split('/').next());
+    named.chain(PREFIX_VARIABLES.iter().copied())
+}
+
 /// Returns the beginning of `path` that matches `pattern`.
 fn matched(pattern: &str, path: &Path) -> Option<PathBuf> {
     let mut parts = path.iter();

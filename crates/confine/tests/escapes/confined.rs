@@ -92,6 +92,7 @@ fn plan(backend: Backend, scene: &Scene, argv: &[String]) -> (Plan, BTreeMap<OsS
             pass_env: &[],
             env: &BTreeMap::new(),
         },
+        None,
     );
     let bind = |host: PathBuf, at: &str, access, role| {
         let at = if own { PathBuf::from(at) } else { host.clone() };

@@ -153,7 +153,8 @@ impl Sandbox {
             env: &grant.env().iter().map(|(k, v)| (k.clone(), v.value.clone())).collect(),
         };
         let host = Host { env: &host_env, home: host_home.as_deref(), root: Path::new("/") };
-        let found = runtime::find(&host, &settings);
+        let kept = self.shared().state.as_ref().and_then(|state| state.make("runtime").ok());
+        let found = runtime::find(&host, &settings, kept.as_deref());
         let mut env = found.env;
         if !own {
             env.insert("TMPDIR".into(), home.join("tmp").into());

@@ -1,0 +1,202 @@
+//! Keeps what was found from one run to the next.
+//!
+//! Finding the toolchains means reading thousands of names. What was found stays
+//! true as long as what it was found from does: the variables, the settings, and
+//! every name, list of names and text that was looked at. All of these are kept
+//! beside it and compared first; where anything differs, or cannot be compared,
+//! everything is looked at again.
+//!
+//! Nothing of `sandbox.env` and `sandbox.pass_env` is kept: those are added later.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs::{self, Metadata, OpenOptions};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use super::look::Used;
+use super::{Host, Runtime, Settings};
+use crate::plan::{Entry, text, text_map};
+
+/// How many answers are kept; a user has about one for each project.
+const MOST: usize = 64;
+/// A directory that has not changed for so long stands for all names in it.
+const QUIET: Duration = Duration::from_secs(24 * 60 * 60);
+/// What changed so recently could change again without a trace in its times.
+const UNSURE: Duration = Duration::from_secs(2);
+
+/// What was found, and what it was found from.
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    key: String,
+    seen: Vec<Seen>,
+    entries: Vec<Entry>,
+    #[serde(with = "text_map")]
+    env: BTreeMap<OsString, OsString>,
+    notes: Vec<String>,
+}
+
+/// A path, and how it was when it was looked at.
+#[derive(Debug, Serialize, Deserialize)]
+struct Seen {
+    #[serde(with = "text")]
+    path: PathBuf,
+    what: What,
+}
+
+/// How a path was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+enum What {
+    /// Nothing.
+    Nothing,
+    /// A directory of which only its own entry matters: device, number, mode and
+    /// owner.
+    Dir(u64, u64, u32, u32),
+    /// Anything whose content matters: the same, its size and its times.
+    Whole(u64, u64, u32, u32, u64, [i64; 4]),
+}
+
+impl What {
+    fn of(meta: Option<&Metadata>, content: bool) -> Self {
+        let Some(meta) = meta else { return What::Nothing };
+        let (dev, ino, mode, uid) = (meta.dev(), meta.ino(), meta.mode(), meta.uid());
+        if meta.is_dir() && !content {
+            return What::Dir(dev, ino, mode, uid);
+        }
+        let times = [meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()];
+        What::Whole(dev, ino, mode, uid, meta.size(), times)
+    }
+
+    fn now(&self, path: &Path) -> Option<Self> {
+        let meta = match fs::symlink_metadata(path) {
+            Ok(meta) => Some(meta),
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) => {
+                None
+            }
+            Err(_) => return None,
+        };
+        Some(What::of(meta.as_ref(), matches!(self, What::Whole(..))))
+    }
+}
+
+/// Returns what was found before for the same question, if it is still true.
+pub(super) fn recall(dir: &Path, host: &Host<'_>, settings: &Settings<'_>) -> Option<Runtime> {
+    let key = key(host, settings)?;
+    let kept: Kept = serde_json::from_slice(&fs::read(dir.join(name(&key))).ok()?).ok()?;
+    let same = |seen: &Seen| seen.what.now(&seen.path).is_some_and(|now| now == seen.what);
+    (kept.key == key && kept.seen.iter().all(same)).then_some(Runtime {
+        entries: kept.entries,
+        env: kept.env,
+        notes: kept.notes,
+    })
+}
+
+/// Keeps what was found. Nothing is kept where that fails, or where it could
+/// not be told later whether it is still true.
+pub(super) fn keep(
+    dir: &Path,
+    host: &Host<'_>,
+    settings: &Settings<'_>,
+    used: &Used,
+    found: &Runtime,
+) {
+    let Some(key) = key(host, settings) else { return };
+    let Some(seen) = seen(used) else { return };
+    let file = dir.join(name(&key));
+    let (entries, env) = (found.entries.clone(), found.env.clone());
+    let kept = Kept { key, seen, entries, env, notes: found.notes.clone() };
+    let Ok(bytes) = serde_json::to_vec(&kept) else { return };
+    make_room(dir);
+    // Named by process: two that keep the same answer do not meet.
+    let fresh = file.with_extension(std::process::id().to_string());
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&fresh)
+        .and_then(|mut file| file.write_all(&bytes))
+        .and_then(|()| fs::rename(&fresh, &file));
+    if written.is_err() {
+        let _ = fs::remove_file(&fresh);
+    }
+}
+
+/// Returns how everything is that was looked at; `None` where something of it
+/// has just changed.
+fn seen(used: &Used) -> Option<Vec<Seen>> {
+    let now = SystemTime::now();
+    let age = |meta: &Metadata| {
+        let changed = Duration::new(meta.ctime().try_into().ok()?, meta.ctime_nsec() as u32);
+        now.duration_since(SystemTime::UNIX_EPOCH + changed).ok()
+    };
+    let mut quiet: BTreeMap<PathBuf, bool> = BTreeMap::new();
+    let mut wholes: BTreeSet<PathBuf> = used.lists.iter().chain(&used.texts).cloned().collect();
+    let mut names = Vec::new();
+    for name in &used.names {
+        let Some(parent) = name.parent() else { continue };
+        let quiet = *quiet.entry(parent.to_owned()).or_insert_with(|| {
+            fs::symlink_metadata(parent)
+                .is_ok_and(|meta| meta.is_dir() && age(&meta).is_some_and(|age| age > QUIET))
+        });
+        if quiet {
+            wholes.insert(parent.to_owned());
+        }
+        // Its mode is not told by the directory that it is in.
+        let is_dir = || fs::symlink_metadata(name).is_ok_and(|meta| meta.is_dir());
+        if !quiet || is_dir() {
+            names.push(name);
+        }
+    }
+    let mut seen = Vec::new();
+    for (path, content) in wholes
+        .iter()
+        .map(|path| (path, true))
+        .chain(names.into_iter().filter(|name| !wholes.contains(*name)).map(|name| (name, false)))
+    {
+        let meta = fs::symlink_metadata(path).ok();
+        if content && age(meta.as_ref()?).is_none_or(|age| age < UNSURE) {
+            return None;
+        }
+        seen.push(Seen { path: path.clone(), what: What::of(meta.as_ref(), content) });
+    }
+    Some(seen)
+}
+
+/// Returns the whole question as text: all that the answer depends on, but for
+/// the files.
+fn key(host: &Host<'_>, settings: &Settings<'_>) -> Option<String> {
+    // Another build may find other things.
+    let program = fs::metadata("/proc/self/exe").ok()?;
+    let build = (program.dev(), program.ino(), program.size(), program.mtime(), program.ctime());
+    let Settings { home, user, uid, gid, hostname, network, granted, pass_env: _, env: _ } =
+        *settings;
+    let asked = (home, user, uid, gid, hostname, network, granted);
+    Some(format!("{build:?} {:?} {:?} {:?} {asked:?}", host.env, host.home, host.root))
+}
+
+fn name(key: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    format!("{:016x}.json", hasher.finish())
+}
+
+/// Removes the oldest answers when there are many.
+fn make_room(dir: &Path) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    let mut kept: Vec<_> = entries
+        .flatten()
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .collect();
+    if kept.len() < MOST {
+        return;
+    }
+    kept.sort();
+    for (_, path) in &kept[..=kept.len() - MOST] {
+        let _ = fs::remove_file(path);
+    }
+}
