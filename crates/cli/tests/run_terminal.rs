@@ -282,6 +282,8 @@ fn input_from_a_file_and_output_to_a_terminal() {
     terminal.wait_for("a\n1\n0\n");
     terminal.type_in("$ZK run --rw . -- sh -c 'test -t 0; echo $?; test -t 1; echo $?' | cat\n");
     terminal.wait_for("0\n1\n");
+    // What is typed before that is for the command.
+    terminal.wait_for("host> ");
     terminal.type_in("exit\n");
     terminal.end();
 }
