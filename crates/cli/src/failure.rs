@@ -102,6 +102,7 @@ impl From<OpenError> for Failure {
             OpenError::Untrusted { .. } => Some(
                 "if you want this, run `zonekeep trust` in a terminal; it shows what the file opens and remembers your answer".to_owned(),
             ),
+            OpenError::Approver(unfit) => Some(unfit.hint().to_owned()),
             OpenError::Audit { .. } => Some(
                 "make the state directory writable, set XDG_STATE_HOME, or write `audit: best_effort` in the project file".to_owned(),
             ),

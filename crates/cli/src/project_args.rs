@@ -1,11 +1,16 @@
 //! The flags that choose and change a project.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
-use zonekeep::approve::{AllNo, AllYes, Approver, Nobody, Terminal};
+use zonekeep::approve::{
+    AllNo, AllYes, Approver, Nobody, Program, Socket, Terminal, Unfit, visible,
+};
 use zonekeep::command::Confine;
 use zonekeep::policy::config::{Overrides, Severity, ZoneFlag};
+use zonekeep::policy::limit::Limits;
 use zonekeep::policy::worker_file::{self, WorkerFile};
 use zonekeep::policy::{At, Grant, Mode};
 use zonekeep::{Project, Sandbox, Session, StateDir, project};
@@ -90,6 +95,8 @@ pub(crate) enum Approve {
     All,
     /// Nobody: every question is answered no
     None,
+    /// Whoever attaches with `zonekeep approve`; questions wait until then
+    Socket,
 }
 
 /// The flags that open a sandbox.
@@ -103,6 +110,12 @@ pub(crate) struct SandboxArgs {
     /// Who answers questions
     #[arg(long, value_enum, default_value_t = Approve::Terminal)]
     approve: Approve,
+    /// Let this program answer questions: it reads JSON and prints JSON
+    #[arg(long, value_name = "PROGRAM", conflicts_with = "approve")]
+    approver: Option<PathBuf>,
+    /// How long a program or a socket may take to answer, such as 30s (5m if left out)
+    #[arg(long, value_name = "TIME")]
+    answer_within: Option<String>,
 }
 
 impl SandboxArgs {
@@ -119,15 +132,16 @@ impl SandboxArgs {
         }
         let worker = self.worker.as_deref().map(|path| read_worker(path, &mut project));
         let worker = worker.transpose()?;
-        let open = |project, approver| open(project, approver, confine.clone());
-        let session = match self.approve {
-            Approve::All => open(&project, Box::new(AllYes))?,
-            Approve::None => open(&project, Box::new(AllNo))?,
-            Approve::Terminal => match Terminal::open() {
-                Ok(terminal) => open(&project, Box::new(terminal))?,
-                Err(_) => open(&project, Box::new(Nobody))?,
-            },
+        let socket = self.socket()?;
+        let approver = match &socket {
+            Some(socket) => Box::new(Arc::clone(socket)),
+            None => self.approver()?,
         };
+        let session = Session::open_with(&project, &state()?, approver, confine)?;
+        if let Some(path) = socket.as_deref().and_then(Socket::path) {
+            let path = visible(&path.display().to_string());
+            eprintln!("zonekeep: questions wait at {path}; `zonekeep approve` answers them");
+        }
         match worker {
             None => Ok(session.sandbox()),
             Some(worker) => {
@@ -135,6 +149,56 @@ impl SandboxArgs {
             }
         }
     }
+}
+
+impl SandboxArgs {
+    /// Returns the socket, where questions are to wait on one.
+    fn socket(&self) -> Result<Option<Arc<Socket>>, Failure> {
+        if self.approve != Approve::Socket || self.approver.is_some() {
+            return Ok(None);
+        }
+        let socket = Socket::of_user(&state()?);
+        Ok(Some(Arc::new(match self.answer_within()? {
+            Some(limit) => socket.within(limit),
+            None => socket,
+        })))
+    }
+
+    /// Returns who answers questions, where that is no socket.
+    fn approver(&self) -> Result<Box<dyn Approver>, Failure> {
+        let within = self.answer_within()?;
+        if let Some(path) = &self.approver {
+            let program = Program::new(path).map_err(unfit)?;
+            return Ok(match within {
+                Some(limit) => Box::new(program.within(limit)),
+                None => Box::new(program),
+            });
+        }
+        Ok(match self.approve {
+            Approve::All => Box::new(AllYes),
+            Approve::None => Box::new(AllNo),
+            Approve::Terminal | Approve::Socket => match Terminal::open() {
+                Ok(terminal) => Box::new(terminal),
+                Err(_) => Box::new(Nobody),
+            },
+        })
+    }
+
+    fn answer_within(&self) -> Result<Option<Duration>, Failure> {
+        let Some(text) = &self.answer_within else { return Ok(None) };
+        let mut limits = Limits::none();
+        match limits.set("time", text).map(|()| limits.wall_ms) {
+            Ok(Some(millis)) => Ok(Some(Duration::from_millis(millis))),
+            _ => Err(Failure::message(USAGE, format!("--answer-within cannot be '{text}'"))
+                .hint("write a time such as 30s or 5m")),
+        }
+    }
+}
+
+/// Says why an approver cannot be used.
+fn unfit(error: Unfit) -> Failure {
+    let hint = error.hint();
+    Failure::new(UNSAFE, error).hint(hint)
 }
 
 /// Reads a worker file and holds it against the project, which gets the zones
@@ -159,14 +223,6 @@ fn read_worker(path: &Path, project: &mut Project) -> Result<WorkerFile, Failure
     problems.retain(|problem| problem.severity == Severity::Error);
     report::problems(&problems, &|_| Some(text.clone()));
     Err(Failure::message(UNSAFE, format!("{name} has problems")))
-}
-
-fn open(
-    project: &Project,
-    approver: Box<dyn Approver>,
-    confine: Confine,
-) -> Result<Session, Failure> {
-    Ok(Session::open_with(project, &state()?, approver, confine)?)
 }
 
 /// Returns the user's state directory.

@@ -41,7 +41,7 @@ pub struct AnswerRecord<'a> {
     pub approved: bool,
     /// Who gave it.
     pub by: Cow<'a, str>,
-    /// `once` or `session`.
+    /// `once`, `session` or `pattern: …`.
     pub remember: Cow<'a, str>,
     /// Their words to the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

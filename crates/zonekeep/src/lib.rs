@@ -32,6 +32,7 @@ pub mod tools;
 pub mod trust;
 
 mod error;
+mod exposure;
 mod ground;
 mod held;
 mod perform;

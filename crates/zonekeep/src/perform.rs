@@ -197,14 +197,16 @@ impl Sandbox {
             *first = format!("{first} ({})", rule.at);
         }
         let request = Request {
+            id: record.id.to_string(),
             worker: self.grant().worker().map(str::to_owned),
             tool: action.tool.to_owned(),
-            verb: action.verb,
+            verb: action.verb.to_string(),
             path: action.target.path.to_string(),
             to: action.to.as_ref().map(|to| to.path.to_string()),
             reasons,
             details,
             diff: diff.and_then(|diff| diff(question.place()?)),
+            ..Request::default()
         };
         // Whoever is asked may never answer: that it was asked stays.
         record.outcome = "asked".into();
@@ -214,14 +216,11 @@ impl Sandbox {
             return Err(Denial::Unasked { verb, path, reason });
         }
         let approver = &self.shared().approver;
-        let answer = approver.ask(&request);
+        let answer = approver.ask(&request).held_to(&request);
         record.answer = Some(AnswerRecord {
             approved: answer.approved,
             by: approver.name().to_owned().into(),
-            remember: match answer.remember {
-                Remember::Once => "once".into(),
-                Remember::Session => "session".into(),
-            },
+            remember: answer.remember.shown().into(),
             note: answer.note.clone().map(Cow::Owned),
         });
         let (verb, path) = (action.verb.phrase(), action.target.given.clone());

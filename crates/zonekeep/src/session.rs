@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use zonekeep_files::{Fault, MemoryStore, Store};
 use zonekeep_policy::{ExceedsParent, Grant, Needs, Policy};
 
-use crate::approve::{Approver, Memory, Nobody, Remembered};
+use crate::approve::{Approver, Memory, Nobody, Opening, Remembered, Unfit};
 use crate::audit::Log;
 use crate::command::Confine;
+use crate::exposure::Exposure;
 use crate::ground::{self, Ground, GroundError};
 use crate::project::Project;
 use crate::sandbox::Sandbox;
@@ -43,6 +44,9 @@ pub enum OpenError {
         /// What the system said.
         source: io::Error,
     },
+    /// Who is to be asked cannot serve the session.
+    #[error(transparent)]
+    Approver(#[from] Unfit),
     /// The system has no randomness to name the session with.
     #[error("no random numbers are to be had")]
     Random,
@@ -157,10 +161,12 @@ impl Session {
                 zonekeep_policy::policy::Audit::BestEffort => None,
             },
         };
+        let exposure = Exposure::of(&project.policy, &grounds, &confine.places);
         let names = project.policy.zones.iter().map(|zone| zone.name.clone());
         let backings = names.zip(grounds.into_iter().map(|g| Backing::Host(Arc::new(g)))).collect();
         let state = Some(state.clone());
-        Self::start(&project.policy, backings, log, Box::new(approver), confine, state)
+        let approver = Box::new(approver);
+        Self::start(&project.policy, backings, log, approver, confine, state, &exposure)
     }
 
     /// Opens a session whose zones are empty and in memory, without a log: for
@@ -174,7 +180,8 @@ impl Session {
             (zone.name.clone(), Backing::Memory(store))
         });
         let confine = Confine::default();
-        Self::start(policy, backings.collect(), None, Box::new(approver), confine, None)
+        let (backings, approver) = (backings.collect(), Box::new(approver));
+        Self::start(policy, backings, None, approver, confine, None, &Exposure::default())
     }
 
     /// Returns what a project file opens outside its own directory.
@@ -191,11 +198,14 @@ impl Session {
         approver: Box<dyn Approver>,
         confine: Confine,
         state: Option<StateDir>,
+        exposure: &Exposure,
     ) -> Result<Self, OpenError> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|_| OpenError::Random)?;
+        let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        approver.begin(&Opening::new(&id, &policy.project, exposure))?;
         let shared = Shared {
-            id: random.iter().map(|byte| format!("{byte:02x}")).collect(),
+            id,
             policy: policy.clone(),
             project: policy.project.display().to_string(),
             backings,

@@ -1,5 +1,6 @@
 //! The commands, a file each.
 
+pub(crate) mod approve;
 pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod explain;

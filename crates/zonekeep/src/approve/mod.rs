@@ -4,98 +4,31 @@
 //! does not leave the sandbox.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde::Serialize;
-use zonekeep_policy::{Action, Verb};
+use zonekeep_policy::Action;
 
+mod answer;
+mod opening;
+mod program;
+mod request;
 mod terminal;
 mod visible;
 
+pub mod socket;
+
+pub use answer::{Answer, Remember};
+pub use opening::{Opening, Unfit};
+pub use program::Program;
+pub use request::{CommandAsked, Part, Request, Version};
+pub use socket::Socket;
 pub use terminal::Terminal;
 pub use visible::visible;
 
-/// How long a yes holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Remember {
-    /// For this one action.
-    #[default]
-    Once,
-    /// For the same action on the same path, until the session ends.
-    Session,
-}
-
-/// What somebody answered.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Answer {
-    /// Whether the action may happen.
-    pub approved: bool,
-    /// Words for the agent.
-    pub note: Option<String>,
-    /// How long a yes holds.
-    pub remember: Remember,
-    /// Why nobody could be asked, where that is so; the answer is then no.
-    pub unasked: Option<String>,
-}
-
-impl Answer {
-    /// Returns a yes for this one action.
-    pub fn yes() -> Self {
-        Answer { approved: true, ..Answer::default() }
-    }
-
-    /// Returns a yes for the session.
-    pub fn yes_for_session() -> Self {
-        Answer { approved: true, remember: Remember::Session, ..Answer::default() }
-    }
-
-    /// Returns a no.
-    pub fn no() -> Self {
-        Answer::default()
-    }
-
-    /// Returns a no with words for the agent.
-    pub fn no_because(note: impl Into<String>) -> Self {
-        Answer { note: Some(note.into()), ..Answer::default() }
-    }
-
-    /// Returns that nobody could be asked; `reason` follows "approval, and".
-    pub fn unasked(reason: impl Into<String>) -> Self {
-        Answer { unasked: Some(reason.into()), ..Answer::default() }
-    }
-}
-
-/// A question about one action.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
-    /// The worker that wants it.
-    pub worker: Option<String>,
-    /// The tool it called.
-    pub tool: String,
-    /// What would be done.
-    pub verb: Verb,
-    /// The path, normalised, as the agent sees it.
-    pub path: String,
-    /// The second path of a move or copy.
-    pub to: Option<String>,
-    /// Why consent is needed, with the line that says so.
-    pub reasons: Vec<String>,
-    /// The other arguments, as name and value.
-    pub details: Vec<(String, String)>,
-    /// What would change, as a unified diff.
-    pub diff: Option<String>,
-}
-
-impl Request {
-    /// Returns what is asked, such as `write /output/a.md`.
-    pub fn summary(&self) -> String {
-        match &self.to {
-            Some(to) => format!("{} {} to {to}", self.verb, self.path),
-            None => format!("{} {}", self.verb, self.path),
-        }
-    }
-}
+/// How long those who may take their time have to answer.
+const WAIT: Duration = Duration::from_secs(5 * 60);
 
 /// Somebody who can be asked.
 pub trait Approver: Send + Sync {
@@ -104,13 +37,15 @@ pub trait Approver: Send + Sync {
 
     /// Returns a name for the record, such as `terminal`.
     fn name(&self) -> &str;
+
+    /// Gets ready for the questions of a session, or says why it cannot serve
+    /// it; then the session does not open.
+    fn begin(&self, _opening: &Opening<'_>) -> Result<(), Unfit> {
+        Ok(())
+    }
 }
 
-/// Answers yes to everything that may be asked.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct AllYes;
-
-impl Approver for Box<dyn Approver> {
+impl<A: Approver + ?Sized> Approver for Box<A> {
     fn ask(&self, request: &Request) -> Answer {
         self.as_ref().ask(request)
     }
@@ -118,7 +53,29 @@ impl Approver for Box<dyn Approver> {
     fn name(&self) -> &str {
         self.as_ref().name()
     }
+
+    fn begin(&self, opening: &Opening<'_>) -> Result<(), Unfit> {
+        self.as_ref().begin(opening)
+    }
 }
+
+impl<A: Approver + ?Sized> Approver for Arc<A> {
+    fn ask(&self, request: &Request) -> Answer {
+        self.as_ref().ask(request)
+    }
+
+    fn name(&self) -> &str {
+        self.as_ref().name()
+    }
+
+    fn begin(&self, opening: &Opening<'_>) -> Result<(), Unfit> {
+        self.as_ref().begin(opening)
+    }
+}
+
+/// Answers yes to everything that may be asked.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AllYes;
 
 impl Approver for AllYes {
     fn ask(&self, _: &Request) -> Answer {

@@ -4,12 +4,19 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::sync::Mutex;
 
-use super::{Answer, Approver, Request, visible};
+use super::{Answer, Approver, CommandAsked, Part, Request, visible};
 
 /// The most lines that are shown before the rest is shown on request.
 const MAX_DIFF_LINES: usize = 200;
-/// Where a line is folded, so that it cannot run on into lines of ours.
+/// Where a line is folded, so that it cannot run on into lines of ours; earlier
+/// on a terminal that is narrower.
 const FOLD: usize = 100;
+/// Columns for what stands before a folded line.
+const MARGIN: usize = 8;
+/// The least that a line is folded at, however narrow the terminal says it is.
+const MIN_FOLD: usize = 20;
+/// The most parts of a command that are shown before the rest is on request.
+const MAX_PARTS: usize = 20;
 /// How often an answer that means nothing is asked again.
 const MAX_TRIES: usize = 3;
 
@@ -32,11 +39,12 @@ impl Terminal {
 impl Approver for Terminal {
     fn ask(&self, request: &Request) -> Answer {
         let Ok(tty) = self.tty.lock() else { return Answer::unasked("the terminal is gone") };
+        let page = Page::of(&tty);
         let answer = tty.try_clone().and_then(|mut out| {
-            out.write_all(render(request, MAX_DIFF_LINES).as_bytes())?;
+            out.write_all(page.render(request, Amount::Beginning).as_bytes())?;
             // What was typed before the question was shown is not an answer to it.
             let _ = rustix::termios::tcflush(&*tty, rustix::termios::QueueSelector::IFlush);
-            converse(request, &mut BufReader::new(&*tty), &mut out)
+            page.converse(request, &mut BufReader::new(&*tty), &mut out)
         });
         answer.unwrap_or_else(|_| Answer::unasked("the terminal is gone"))
     }
@@ -44,29 +52,6 @@ impl Approver for Terminal {
     fn name(&self) -> &str {
         "terminal"
     }
-}
-
-/// Reads the answer to a question that was shown. The end of the input is a no.
-fn converse(request: &Request, input: &mut dyn BufRead, out: &mut dyn Write) -> io::Result<Answer> {
-    for _ in 0..MAX_TRIES {
-        out.write_all(b"zonekeep> ")?;
-        out.flush()?;
-        let Some(line) = read_line(input)? else { return Ok(Answer::no()) };
-        match line.trim().to_ascii_lowercase().as_str() {
-            "y" | "yes" => return Ok(Answer::yes()),
-            "s" | "session" => return Ok(Answer::yes_for_session()),
-            "n" | "no" => {
-                out.write_all(b"note to the agent (Enter for none): ")?;
-                out.flush()?;
-                let note = read_line(input)?.unwrap_or_default();
-                let note = note.trim();
-                return Ok(if note.is_empty() { Answer::no() } else { Answer::no_because(note) });
-            }
-            "v" | "view" => out.write_all(render(request, usize::MAX).as_bytes())?,
-            _ => out.write_all(b"please answer y, s or n\n")?,
-        }
-    }
-    Ok(Answer::no())
 }
 
 /// Reads a line of at most 4096 bytes; `None` at the end of the input.
@@ -84,84 +69,284 @@ fn read_line(input: &mut dyn BufRead) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&line).into_owned()))
 }
 
-/// Writes a question out: who wants what, why it is asked, what would change.
-/// At most `lines` of a long text are shown.
-fn render(request: &Request, lines: usize) -> String {
-    let one_line = |text: &str| visible(text).replace('\n', "\\n").replace('\t', "\\t");
-    let who = request.worker.as_deref().unwrap_or("The agent");
-    let mut text = String::from("\n");
-    let mut field = |name: &str, value: &str| fold(&mut text, "  ", &format!("{name}{value}"));
-    field(&format!("{} wants to {} ", one_line(who), request.verb), &quoted(&request.path));
-    if let Some(to) = &request.to {
-        field("to ", &quoted(to));
-    }
-    field("tool: ", &one_line(&request.tool));
-    for reason in &request.reasons {
-        field("asked because: ", &one_line(reason));
-    }
-    for (name, value) in &request.details {
-        field(&format!("{}: ", one_line(name)), &one_line(value));
-    }
-    if let Some(diff) = &request.diff {
-        for line in diff.lines().take(lines) {
-            fold(&mut text, "  | ", &visible(line));
-        }
-        let left = diff.lines().count().saturating_sub(lines);
-        if left > 0 {
-            text.push_str(&format!("  … {left} more lines: v shows them\n"));
-        }
-    }
-    text.push_str("  y  yes, this once\n");
-    text.push_str("  s  yes, and do not ask about this again in this session: ");
-    fold(&mut text, "", &format!("{} {}", request.verb, quoted(&request.path)));
-    text.push_str("  n  no\n");
-    text
+/// How much of a long question is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Amount {
+    Beginning,
+    All,
 }
 
-/// Writes a path so that its end can be seen.
+impl Amount {
+    /// Returns `most`, unless all is to be shown.
+    fn of(self, most: usize) -> usize {
+        match self {
+            Amount::Beginning => most,
+            Amount::All => usize::MAX,
+        }
+    }
+}
+
+/// How questions are laid out.
+#[derive(Debug, Clone, Copy)]
+struct Page {
+    /// Where lines are folded.
+    fold: usize,
+}
+
+impl Page {
+    fn of(tty: &File) -> Self {
+        let columns = rustix::termios::tcgetwinsize(tty).map_or(0, |size| size.ws_col.into());
+        Page::wide(columns)
+    }
+
+    /// Returns the page for a terminal of so many columns; 0 if it does not say.
+    fn wide(columns: usize) -> Self {
+        match columns {
+            0 => Page { fold: FOLD },
+            columns => Page { fold: columns.saturating_sub(MARGIN).clamp(MIN_FOLD, FOLD) },
+        }
+    }
+
+    /// Reads the answer to a question that was shown. The end of the input is a no.
+    fn converse(
+        self,
+        request: &Request,
+        input: &mut dyn BufRead,
+        out: &mut dyn Write,
+    ) -> io::Result<Answer> {
+        for _ in 0..MAX_TRIES {
+            out.write_all(b"zonekeep> ")?;
+            out.flush()?;
+            let Some(line) = read_line(input)? else { return Ok(Answer::no()) };
+            match (line.trim().to_ascii_lowercase().as_str(), request.pattern()) {
+                ("y" | "yes", _) => return Ok(Answer::yes()),
+                ("s" | "session", _) => return Ok(Answer::yes_for_session()),
+                ("p" | "pattern", Some(pattern)) => {
+                    if self.confirm(pattern, input, out)? {
+                        return Ok(Answer::yes_for_pattern(pattern));
+                    }
+                }
+                ("n" | "no", _) => {
+                    out.write_all(b"note to the agent (Enter for none): ")?;
+                    out.flush()?;
+                    let note = read_line(input)?.unwrap_or_default();
+                    return Ok(match note.trim() {
+                        "" => Answer::no(),
+                        note => Answer::no_because(note),
+                    });
+                }
+                ("v" | "view", _) => {
+                    out.write_all(self.render(request, Amount::All).as_bytes())?;
+                }
+                (_, Some(_)) => out.write_all(b"please answer y, s, p or n\n")?,
+                (_, None) => out.write_all(b"please answer y, s or n\n")?,
+            }
+        }
+        Ok(Answer::no())
+    }
+
+    /// Shows what a yes to a pattern covers, and asks whether that is meant.
+    fn confirm(
+        self,
+        pattern: &str,
+        input: &mut dyn BufRead,
+        out: &mut dyn Write,
+    ) -> io::Result<bool> {
+        let mut text = String::new();
+        self.fold(&mut text, "  ", &format!("commands that begin with: {}", one_line(pattern)));
+        text.push_str("  run without a question until the session ends? [y/n] ");
+        out.write_all(text.as_bytes())?;
+        out.flush()?;
+        let line = read_line(input)?.unwrap_or_default();
+        Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    }
+
+    /// Writes a question out: who wants what, why it is asked, what would change.
+    fn render(self, request: &Request, amount: Amount) -> String {
+        let who = one_line(request.worker.as_deref().unwrap_or("The agent"));
+        let mut text = String::from("\n");
+        match &request.command {
+            Some(command) => self.command(&mut text, &who, request, command, amount),
+            None => {
+                let what = format!("{} {}", one_line(&request.verb), quoted(&request.path));
+                let wants = format!("{who} wants to {what}");
+                self.fold(&mut text, "  ", &wants);
+                if let Some(to) = &request.to {
+                    self.fold(&mut text, "  ", &format!("to {}", quoted(to)));
+                }
+                self.about(&mut text, request);
+            }
+        }
+        if let Some(diff) = &request.diff {
+            let most = amount.of(MAX_DIFF_LINES);
+            for line in diff.lines().take(most) {
+                self.fold(&mut text, "  | ", &visible(line));
+            }
+            more(&mut text, diff.lines().count().saturating_sub(most), "lines");
+        }
+        text.push_str("  y  yes, this once\n");
+        match &request.command {
+            Some(command) => {
+                text.push_str(
+                    "  s  yes, and do not ask about this exact command again in this session\n",
+                );
+                if let Some(pattern) = &command.pattern {
+                    let offer =
+                        "p  yes, and do not ask in this session about commands that begin with: ";
+                    self.fold(&mut text, "  ", &format!("{offer}{}", one_line(pattern)));
+                }
+            }
+            None => {
+                text.push_str("  s  yes, and do not ask about this again in this session: ");
+                let what = format!("{} {}", one_line(&request.verb), quoted(&request.path));
+                self.fold(&mut text, "", &what);
+            }
+        }
+        text.push_str("  n  no\n");
+        text
+    }
+
+    /// Writes out who calls what, why it is asked, and the arguments.
+    fn about(self, text: &mut String, request: &Request) {
+        self.fold(text, "  ", &format!("tool: {}", one_line(&request.tool)));
+        for reason in &request.reasons {
+            self.fold(text, "  ", &format!("asked because: {}", one_line(reason)));
+        }
+        for (name, value) in &request.details {
+            self.fold(text, "  ", &format!("{}: {}", one_line(name), one_line(value)));
+        }
+    }
+
+    /// Writes a command out: the line as it is, where it starts, what of it
+    /// needs consent and why, and the network it would get.
+    fn command(
+        self,
+        text: &mut String,
+        who: &str,
+        request: &Request,
+        command: &CommandAsked,
+        amount: Amount,
+    ) {
+        self.fold(text, "  ", &format!("{who} wants to {}", one_line(&request.verb)));
+        let mut shown = String::new();
+        for line in command.line.split('\n') {
+            self.fold(&mut shown, "  | ", &one_line(line));
+        }
+        let most = amount.of(MAX_DIFF_LINES);
+        for line in shown.lines().take(most) {
+            text.push_str(line);
+            text.push('\n');
+        }
+        more(text, shown.lines().count().saturating_sub(most), "lines");
+        self.fold(text, "  ", &format!("in {}", quoted(&command.cwd)));
+        if command.background {
+            text.push_str("  in the background, where it goes on by itself\n");
+        }
+        self.about(text, request);
+        let parts: Vec<&Part> = command.parts.iter().filter(|part| part.needs_consent()).collect();
+        let most = amount.of(MAX_PARTS);
+        for part in parts.iter().take(most) {
+            self.fold(text, "  ", &format!("needs consent: {}", quoted(&part.text)));
+            for why in &part.why {
+                self.fold(text, "    ", &format!("because: {}", one_line(why)));
+            }
+            if let Some(rule) = &part.rule {
+                self.fold(text, "    ", &format!("by the rule: {}", one_line(rule)));
+            }
+        }
+        more(text, parts.len().saturating_sub(most), "parts that need consent");
+        let network = command.network.as_deref().map_or("none".to_owned(), one_line);
+        self.fold(text, "  ", &format!("network: {network}"));
+    }
+
+    /// Adds a line, folded where it is long, so that it can neither be pushed out
+    /// of sight by blanks nor run on into what looks like a line of ours.
+    fn fold(self, text: &mut String, prefix: &str, line: &str) {
+        text.push_str(prefix);
+        let mut column = 0;
+        for c in line.chars() {
+            // What is not ASCII may be two columns wide.
+            let width = if c.is_ascii() { 1 } else { 2 };
+            if column + width > self.fold {
+                text.push('\n');
+                text.push_str(prefix);
+                text.push_str("↪ ");
+                column = 0;
+            }
+            column += width;
+            text.push(c);
+        }
+        text.push('\n');
+    }
+}
+
+/// Says that there is more to see.
+fn more(text: &mut String, left: usize, of: &str) {
+    if left > 0 {
+        text.push_str(&format!("  … {left} more {of}: v shows them\n"));
+    }
+}
+
+/// Writes a text so that it stays on its line and hides nothing.
+fn one_line(text: &str) -> String {
+    visible(text).replace('\n', "\\n").replace('\t', "\\t")
+}
+
+/// Writes a text so that its end can be seen.
 fn quoted(path: &str) -> String {
-    format!("'{}'", visible(path).replace('\n', "\\n").replace('\t', "\\t"))
-}
-
-/// Adds a line, folded where it is long, so that it can neither be pushed out
-/// of sight by blanks nor run on into what looks like a line of ours.
-fn fold(text: &mut String, prefix: &str, line: &str) {
-    let chars: Vec<char> = line.chars().collect();
-    if chars.is_empty() {
-        text.push_str(prefix);
-        text.push('\n');
-    }
-    for (i, part) in chars.chunks(FOLD).enumerate() {
-        text.push_str(prefix);
-        if i > 0 {
-            text.push_str("↪ ");
-        }
-        text.extend(part);
-        text.push('\n');
-    }
+    format!("'{}'", one_line(path))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::approve::Remember;
-    use zonekeep_policy::Verb;
+
+    const PAGE: Page = Page { fold: FOLD };
 
     fn request() -> Request {
         Request {
-            worker: None,
             tool: "write_file".into(),
-            verb: Verb::Write,
+            verb: "write".into(),
             path: "/output/a\u{202e}.md".into(),
-            to: None,
             reasons: vec!["zones.output.approval.write: ask (zonekeep.yaml:4)".into()],
             details: vec![("append".into(), "false".into())],
             diff: Some("-old\n+new\x1b[2J\n".into()),
+            ..Request::default()
         }
     }
 
+    fn command(line: &str) -> Request {
+        let part = |text: &str, approval: &str, why: &[&str], rule: Option<&str>| Part {
+            text: text.into(),
+            approval: approval.into(),
+            why: why.iter().map(|why| (*why).to_owned()).collect(),
+            rule: rule.map(str::to_owned),
+        };
+        let command = CommandAsked {
+            line: line.into(),
+            cwd: "/repo".into(),
+            parts: vec![
+                part("git status", "preApproved", &[], Some("zonekeep.yaml:7 git status")),
+                part("git push", "ask", &["it sends"], Some("zonekeep.yaml:9 git push *: ask")),
+                part("rm x", "ask", &["no rule says anything about it"], None),
+            ],
+            network: Some("example.org".into()),
+            pattern: Some("git push".into()),
+            background: true,
+        };
+        Request::of_command("s-1", "shell", command)
+    }
+
     fn answer(typed: &str) -> Answer {
-        converse(&request(), &mut typed.as_bytes(), &mut Vec::new()).unwrap()
+        PAGE.converse(&request(), &mut typed.as_bytes(), &mut Vec::new()).unwrap()
+    }
+
+    /// Returns the answer to a question about a command, and what was shown.
+    fn answer_to(request: &Request, typed: &str) -> (Answer, String) {
+        let mut shown = Vec::new();
+        let answer = PAGE.converse(request, &mut typed.as_bytes(), &mut shown).unwrap();
+        (answer, String::from_utf8(shown).unwrap())
     }
 
     #[test]
@@ -184,7 +369,9 @@ mod tests {
 
     #[test]
     fn the_question_shows_everything_and_nothing_disguised() {
-        let shown = render(&request(), 1);
+        let mut long = request();
+        long.diff = Some(format!("-old\n{}", "+more\n".repeat(MAX_DIFF_LINES)));
+        let shown = PAGE.render(&long, Amount::Beginning);
         for part in [
             "write '/output/a\\u{202e}.md'",
             "zonekeep.yaml:4",
@@ -194,7 +381,7 @@ mod tests {
         ] {
             assert!(shown.contains(part), "{part} in {shown}");
         }
-        let whole = render(&request(), usize::MAX);
+        let whole = PAGE.render(&request(), Amount::All);
         assert!(whole.contains("+new\\u{1b}[2J"), "{whole}");
         assert!(!whole.contains('\x1b') && !whole.contains('\u{202e}'));
     }
@@ -204,9 +391,111 @@ mod tests {
         let mut request = request();
         request.path = format!("/output/a{}  y  yes", " ".repeat(200));
         request.diff = Some(format!("+{}  y  yes", " ".repeat(300)));
-        let shown = render(&request, 10);
+        let shown = PAGE.render(&request, Amount::Beginning);
         assert!(shown.lines().all(|line| line.chars().count() <= FOLD + 64), "{shown}");
         assert!(shown.lines().filter(|line| line.contains("y  yes,")).count() == 1, "{shown}");
         assert!(shown.contains('↪'), "{shown}");
+    }
+
+    #[test]
+    fn a_command_is_shown_with_all_that_matters() {
+        let shown = PAGE.render(&command("git status && git push; rm x"), Amount::Beginning);
+        let want = "
+  The agent wants to run
+  | git status && git push; rm x
+  in '/repo'
+  in the background, where it goes on by itself
+  tool: shell
+  needs consent: 'git push'
+    because: it sends
+    by the rule: zonekeep.yaml:9 git push *: ask
+  needs consent: 'rm x'
+    because: no rule says anything about it
+  network: example.org
+  y  yes, this once
+  s  yes, and do not ask about this exact command again in this session
+  p  yes, and do not ask in this session about commands that begin with: git push
+  n  no
+";
+        assert_eq!(shown, want);
+        let mut plain = command("ls");
+        let asked = plain.command.as_mut().unwrap();
+        (asked.network, asked.pattern, asked.background) = (None, None, false);
+        let shown = PAGE.render(&plain, Amount::Beginning);
+        assert!(shown.contains("network: none\n"), "{shown}");
+        assert!(!shown.contains("  p  ") && !shown.contains("background"), "{shown}");
+    }
+
+    #[test]
+    fn a_pattern_is_shown_before_it_is_accepted() {
+        let request = command("git push");
+        let cases = [
+            ("y\n", Answer::yes()),
+            ("s\n", Answer::yes_for_session()),
+            ("p\ny\n", Answer::yes_for_pattern("git push")),
+            ("p\nn\ny\n", Answer::yes()),
+            ("p\n\nn\n\n", Answer::no()),
+            ("p\n", Answer::no()),
+            ("p\nn\np\nn\np\nn\ny\n", Answer::no()),
+            ("n\nask me later\n", Answer::no_because("ask me later")),
+        ];
+        for (typed, want) in cases {
+            let (answer, shown) = answer_to(&request, typed);
+            assert_eq!(answer, want, "{typed:?}");
+            let asked = shown.contains("commands that begin with: git push\n  run without");
+            assert_eq!(asked, typed.starts_with('p'), "{shown}");
+        }
+        let mut without = request;
+        without.command.as_mut().unwrap().pattern = None;
+        let (next, shown) = answer_to(&without, "p\ny\n");
+        assert_eq!(next, Answer::yes(), "the y is the next answer");
+        assert!(shown.contains("please answer y, s or n"), "{shown}");
+        // Neither is one offered for a file.
+        assert_eq!(answer("p\nn\n\n"), Answer::no());
+    }
+
+    #[test]
+    fn a_command_cannot_disguise_itself() {
+        let line = format!(
+            "echo a\u{202e}b\u{200b}\tc\r\x1b[2J\n  y  yes, this once\n{} rm -rf /repo",
+            " ".repeat(300)
+        );
+        let mut request = command(&line);
+        let asked = request.command.as_mut().unwrap();
+        asked.pattern = Some("git\npush\u{202e}".into());
+        asked.parts[1].text = format!("x\n  y  yes{}", "y".repeat(500));
+        asked.cwd = "/re\npo".into();
+        for columns in [0, 40, 80, 1] {
+            let page = Page::wide(columns);
+            let shown = page.render(&request, Amount::Beginning);
+            assert!(!shown.contains(['\x1b', '\r', '\t', '\u{202e}', '\u{200b}']), "{shown}");
+            for part in ["\\u{202e}", "\\t", "\\u{d}", "rm -rf /repo"] {
+                assert!(shown.replace("\n  | ↪ ", "").contains(part), "{part} in {shown}");
+            }
+            let ours = shown.lines().filter(|line| line.starts_with("  y  ")).count();
+            assert_eq!(ours, 1, "{shown}");
+            let widest = shown
+                .lines()
+                .filter(|line| !line.starts_with("  s  ") && !line.starts_with("  in the back"))
+                .map(|line| line.chars().count());
+            assert!(widest.max() <= Some(page.fold + MARGIN), "{columns}: {shown}");
+        }
+        let wide = Page { fold: 20 };
+        let mut text = String::new();
+        wide.fold(&mut text, "", &"漢".repeat(25));
+        assert_eq!(text.lines().count(), 3, "{text}");
+    }
+
+    #[test]
+    fn of_a_very_long_command_the_rest_is_shown_on_request() {
+        let mut request = command(&"Q".repeat(100_000));
+        let asked = request.command.as_mut().unwrap();
+        asked.parts = vec![asked.parts[1].clone(); 50];
+        let shown = PAGE.render(&request, Amount::Beginning);
+        assert!(shown.contains("800 more lines: v shows them"), "{shown}");
+        assert!(shown.contains("30 more parts that need consent: v shows them"), "{shown}");
+        let (_, all) = answer_to(&request, "v\ny\n");
+        assert_eq!(all.matches('Q').count(), 100_000);
+        assert_eq!(all.matches("needs consent").count(), 50);
     }
 }
