@@ -127,6 +127,30 @@ pub enum Denial {
         /// Why nobody was asked.
         reason: String,
     },
+    /// A rule blocks the command, whoever is asked.
+    #[error("Cannot run '{}': this command is not allowed, and asking the user will not change it.\n{}", shown(.line), runnable(.allowed))]
+    CommandBlocked {
+        /// The command as given.
+        line: String,
+        /// The beginnings of commands that run without a question.
+        allowed: Vec<String>,
+    },
+    /// Somebody was asked about a command and said no.
+    #[error("Cannot run '{}': the user declined.{}", shown(.line), note_line(.note))]
+    CommandDeclined {
+        /// The command as given.
+        line: String,
+        /// What they said.
+        note: Option<String>,
+    },
+    /// Somebody would have to be asked about a command, and nobody can be.
+    #[error("Cannot run '{}': it needs the user's approval, and {reason}.\nContinue with what needs no approval, and tell the user what you wanted to do.", shown(.line))]
+    CommandUnasked {
+        /// The command as given.
+        line: String,
+        /// Why nobody was asked.
+        reason: String,
+    },
 }
 
 impl Denial {
@@ -144,6 +168,8 @@ impl Denial {
             Denial::NoTool { .. } => "no_tool",
             Denial::Declined { .. } => "declined",
             Denial::Unasked { .. } => "declined",
+            Denial::CommandBlocked { .. } => "blocked",
+            Denial::CommandDeclined { .. } | Denial::CommandUnasked { .. } => "declined",
         }
     }
 
@@ -160,7 +186,10 @@ impl Denial {
             | Denial::BadPath { path, .. }
             | Denial::Declined { path, .. }
             | Denial::Unasked { path, .. } => Some(path),
-            Denial::NoTool { .. } => None,
+            Denial::NoTool { .. }
+            | Denial::CommandBlocked { .. }
+            | Denial::CommandDeclined { .. }
+            | Denial::CommandUnasked { .. } => None,
         }
     }
 
@@ -185,6 +214,16 @@ pub fn list(names: &[String]) -> String {
         0 => "none".to_owned(),
         n if n <= MAX_ALTERNATIVES => names.join(", "),
         n => format!("{} and {} more", names[..MAX_ALTERNATIVES].join(", "), n - MAX_ALTERNATIVES),
+    }
+}
+
+/// Returns what can be run instead.
+fn runnable(allowed: &[String]) -> String {
+    match allowed.is_empty() {
+        true => {
+            "Use another command or a file tool, or tell the user what you wanted to do.".to_owned()
+        }
+        false => format!("Commands that need no approval: {}", list(allowed)),
     }
 }
 

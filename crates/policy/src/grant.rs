@@ -13,6 +13,7 @@ use crate::limit::Limits;
 use crate::needs::{Needs, ZoneNeed, ZoneNeeds};
 use crate::path::AgentPath;
 use crate::policy::{BackendChoice, Consent, Network, Policy, ToolRule};
+use crate::shell::Rules;
 use crate::source::Ruled;
 use crate::tool_name::{FILE_TOOLS, OTHER_TOOLS};
 use crate::view::{Mount, View};
@@ -98,6 +99,7 @@ pub struct Grant {
     tools: Option<Ruled<Vec<String>>>,
     /// The project's rules first, then those of each worker down the chain.
     tool_rules: Vec<BTreeMap<String, ToolRule>>,
+    shell: Rules,
     network: Ruled<Network>,
     env: Arc<BTreeMap<String, Ruled<String>>>,
     pass_env: Arc<[Ruled<String>]>,
@@ -121,6 +123,7 @@ impl Grant {
             consent: policy.consent.clone(),
             tools: policy.tools.clone(),
             tool_rules: vec![policy.tool_rules.clone()],
+            shell: Rules::project(&policy.shell, policy.tool_rules.get("shell")),
             network: policy.network.clone(),
             env: Arc::new(policy.env.clone()),
             pass_env: policy.pass_env.clone().into(),
@@ -184,6 +187,7 @@ impl Grant {
             consent: self.consent.clone(),
             tools: needs.tools.clone().or_else(|| self.tools.clone()),
             tool_rules,
+            shell: self.shell.below(&needs.shell, needs.tool_rules.get("shell")),
             network,
             env: Arc::clone(&self.env),
             pass_env: Arc::clone(&self.pass_env),
@@ -249,6 +253,11 @@ impl Grant {
     /// Returns what becomes of questions.
     pub fn consent(&self) -> &Ruled<Consent> {
         &self.consent
+    }
+
+    /// Returns the rules for the worker's commands.
+    pub fn shell(&self) -> &Rules {
+        &self.shell
     }
 
     /// Returns what the worker's commands may reach.

@@ -38,6 +38,53 @@ pub(crate) fn narrow(held: &Network, wanted: &Network) -> Result<Network, Exceed
     }
 }
 
+/// Returns what both of two give.
+pub(crate) fn meet(a: &Network, b: &Network) -> Network {
+    match (a, b) {
+        (Network::Off, _) | (_, Network::Off) => Network::Off,
+        (Network::On, other) | (other, Network::On) => other.clone(),
+        (
+            Network::Hosts { allow, deny, presets },
+            Network::Hosts { allow: others, deny: refused, presets: sets },
+        ) => {
+            let within = |hosts: &[Ruled<String>], of: &[Ruled<String>]| -> Vec<Ruled<String>> {
+                let covered = |host: &str| of.iter().any(|held| covers(&held.value, host));
+                hosts.iter().filter(|host| covered(&host.value)).cloned().collect()
+            };
+            let presets: Vec<_> =
+                presets.iter().filter(|preset| is_listed(sets, preset)).cloned().collect();
+            let allow = union(&within(allow, others), &within(others, allow));
+            if allow.is_empty() && presets.is_empty() {
+                return Network::Off;
+            }
+            Network::Hosts { allow, deny: union(deny, refused), presets }
+        }
+    }
+}
+
+/// Returns what either of two gives; what one refuses stays refused, unless the
+/// other gives everything.
+pub(crate) fn join(a: &Network, b: &Network) -> Network {
+    match (a, b) {
+        (Network::On, _) | (_, Network::On) => Network::On,
+        (Network::Off, other) | (other, Network::Off) => other.clone(),
+        (
+            Network::Hosts { allow, deny, presets },
+            Network::Hosts { allow: others, deny: refused, presets: sets },
+        ) => Network::Hosts {
+            allow: union(allow, others),
+            deny: union(deny, refused),
+            presets: union(presets, sets),
+        },
+    }
+}
+
+fn union(a: &[Ruled<String>], b: &[Ruled<String>]) -> Vec<Ruled<String>> {
+    let mut all = a.to_vec();
+    all.extend(b.iter().filter(|host| !is_listed(a, host)).cloned());
+    all
+}
+
 fn is_listed(hosts: &[Ruled<String>], host: &Ruled<String>) -> bool {
     hosts.iter().any(|listed| listed.value == host.value)
 }

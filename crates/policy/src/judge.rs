@@ -48,6 +48,8 @@ pub enum Cause {
     ToolRule,
     /// The list of tools.
     Tools,
+    /// A rule for commands.
+    Command,
     /// The approval mode.
     Consent,
     /// Nothing had to be decided.

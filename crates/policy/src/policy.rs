@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use crate::guard::Guards;
 use crate::limit::Limits;
 use crate::path::AgentPath;
+use crate::shell::{Pattern, Preset, ShellMode};
 use crate::source::{At, Ruled};
 use crate::zone::{Approval, Zone};
 
@@ -141,13 +142,15 @@ impl ToolRule {
     }
 }
 
-/// A rule for command lines that start with certain words (`shell_rules`).
+/// A rule for commands that start with certain words (`shell.rules`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShellRule {
     /// The words.
-    pub pattern: String,
-    /// Zones that every path argument must lie in.
+    pub pattern: Pattern,
+    /// Zones that every path argument must lie in (the old form of `paths`).
     pub sandbox_paths: Vec<String>,
+    /// Directories that every path argument must lie in; none is no limit.
+    pub paths: Vec<Ruled<AgentPath>>,
     /// Whether a matching command asks.
     pub approval: Approval,
     /// Whether an approved command gets the network (`grants.network`).
@@ -159,10 +162,15 @@ pub struct ShellRule {
 /// Rules for commands as the files write them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Shell {
+    /// How commands are understood; `None` is bash under an OS sandbox and words
+    /// without.
+    pub mode: Option<Ruled<ShellMode>>,
     /// Rules in file order; the first that matches decides.
     pub rules: Vec<ShellRule>,
     /// What holds for the rest.
     pub default: Option<Ruled<Approval>>,
+    /// Commands that need no rule; they come after the rules.
+    pub presets: Vec<Ruled<Preset>>,
 }
 
 /// A project's rules, resolved.

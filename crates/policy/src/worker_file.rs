@@ -10,7 +10,7 @@ use crate::config::check::check as check_shape;
 use crate::config::problem::{Mark, Problem, Problems, Source};
 use crate::config::yaml::{self, Node, Origin};
 use crate::config::zones::{self, Form, Written};
-use crate::config::{dirs, keys, project, rules, suggest};
+use crate::config::{dirs, keys, project, rules, shell, suggest};
 use crate::grant::ExceedsParent;
 use crate::hosts;
 use crate::limit::Limits;
@@ -176,7 +176,7 @@ fn needs(root: &Node, worker: String, problems: &mut Problems) -> Needs {
             .get("tool_rules")
             .map(|node| rules::tool_rules(node, problems))
             .unwrap_or_default(),
-        shell: rules::shell(root, problems),
+        shell: shell::shell(root, problems),
         network: sandbox("network").map(|node| rules::network(node, problems)),
         limits,
         require_os_sandbox: sandbox("require_os_sandbox")
@@ -302,6 +302,7 @@ pub fn check(worker: &WorkerFile, policy: &Policy) -> Vec<Problem> {
             problems.error("unknown_zone", &Mark::of(&rule.at, 1), message).hint(hint);
         }
     }
+    shell::check_zones(&worker.needs.shell, &held, &mut problems);
     let file = worker.at.file_line().map_or("", |(file, _)| file);
     problems.sorted(file)
 }

@@ -102,7 +102,7 @@ fn s0_and_s1_samples_are_worker_settings_too() {
 #[test]
 fn s0_grants_give_one_command_the_network() {
     let rules = clean(include_str!("seeds/s0_grants.yaml")).shell.rules;
-    assert_eq!((&*rules[0].pattern, rules[0].approval), ("git push", Approval::Ask));
+    assert_eq!((rules[0].pattern.as_str(), rules[0].approval), ("git push", Approval::Ask));
     assert_eq!(rules[0].grants, Network::On);
 }
 
@@ -126,7 +126,7 @@ fn s1_shell_rules_stand_beside_tool_rules() {
     let policy = clean(include_str!("seeds/s1_precedence.yaml"));
     assert_eq!(policy.tool_rules["shell"].approval().expect("written").value, Approval::Ask);
     let rule = &policy.shell.rules[0];
-    assert_eq!((&*rule.pattern, rule.approval), ("git status", Approval::PreApproved));
+    assert_eq!((rule.pattern.as_str(), rule.approval), ("git status", Approval::PreApproved));
     assert_eq!(policy.shell.default, None);
     assert_eq!(policy.tools, None);
     let names: Vec<&str> = policy.zones.iter().map(|zone| zone.name.as_str()).collect();

@@ -13,6 +13,7 @@ pub(crate) const PROJECT: Shape = Shape::Map(&[
     Key::new("delegation", DELEGATION, "How workers may call workers."),
     TOOLS,
     TOOL_RULES,
+    SHELL,
     SHELL_RULES,
     SHELL_DEFAULT,
     Key::new("audit", AUDIT, "What happens when the audit log cannot be written.")
@@ -270,6 +271,74 @@ const TOOL_RULES: Key = Key::new(
     "Rules for single tools, by name.",
 );
 
+const SHELL: Key = Key::new(
+    "shell",
+    Shape::Map(&[
+        Key::new(
+            "mode",
+            Shape::OneOf(&[
+                ("argv", "A program and its arguments; no shell runs them."),
+                ("bash", "A line that bash runs; only under an OS sandbox."),
+            ]),
+            "How commands are understood: bash under an OS sandbox and argv without, when left \
+             out.",
+        ),
+        Key::new(
+            "rules",
+            Shape::List(&Shape::Map(&[
+                Key::new(
+                    "pattern",
+                    Shape::Text,
+                    "The words that a command starts with; its options may stand anywhere. '*' \
+                     stands for any text in a word, '{a,b}' for either.",
+                )
+                .required(),
+                Key::new("approval", CONSENT, "Whether a matching command asks.")
+                    .default("\"ask\""),
+                Key::new(
+                    "paths",
+                    Shape::List(&Shape::Text),
+                    "Directories that every path argument must lie in, as the agent sees them.",
+                ),
+                Key::new(
+                    "match",
+                    Shape::List(&Shape::Text),
+                    "Commands that the rule is meant for; checked when the file is read.",
+                ),
+                Key::new(
+                    "not_match",
+                    Shape::List(&Shape::Text),
+                    "Commands that the rule is not meant for; checked when the file is read.",
+                ),
+                GRANTS,
+            ])),
+            "Rules for commands; the first that matches decides.",
+        )
+        .hint("write a list, such as [{ pattern: git status, approval: preApproved }]"),
+        Key::new("default", CONSENT, "What holds for commands that no rule matches."),
+        Key::new(
+            "presets",
+            Shape::List(&Shape::OneOf(&[(
+                "read_only",
+                "Commands that only look, such as ls, grep and git status.",
+            )])),
+            "Commands that need no rule.",
+        ),
+    ]),
+    "Rules for commands.",
+)
+.hint("write a map, such as shell: { default: ask, presets: [read_only] }");
+
+const GRANTS: Key = Key::new(
+    "grants",
+    Shape::Map(&[Key::new(
+        "network",
+        NETWORK_SHAPE,
+        "What the command may reach once it is approved.",
+    )]),
+    "What a matching command gets once it is approved.",
+);
+
 const SHELL_RULES: Key = Key::new(
     "shell_rules",
     Shape::List(&Shape::Map(&[
@@ -283,17 +352,9 @@ const SHELL_RULES: Key = Key::new(
             .default("true"),
         Key::new("allowed", Shape::Bool, "Whether a matching command may run at all.")
             .default("true"),
-        Key::new(
-            "grants",
-            Shape::Map(&[Key::new(
-                "network",
-                NETWORK_SHAPE,
-                "What the command may reach once it is approved.",
-            )]),
-            "What a matching command gets once it is approved.",
-        ),
+        GRANTS,
     ])),
-    "Rules for commands; the first that matches decides.",
+    "The same as shell.rules, in another form.",
 );
 
 const SHELL_DEFAULT: Key = Key::new(
@@ -302,7 +363,7 @@ const SHELL_DEFAULT: Key = Key::new(
         Key::new("allowed", Shape::Bool, "Whether such a command may run at all.").default("true"),
         Key::new("approval_required", Shape::Bool, "Whether such a command asks.").default("true"),
     ]),
-    "What holds for commands that no rule matches.",
+    "The same as shell.default, in another form.",
 );
 
 /// The front matter of a worker file.
@@ -323,6 +384,7 @@ pub(crate) const WORKER: Shape = Shape::Map(&[
     Key::new("sandbox", WORKER_SANDBOX, "What the worker needs; nothing when left out."),
     TOOLS,
     TOOL_RULES,
+    SHELL,
     SHELL_RULES,
     SHELL_DEFAULT,
     SANDBOXES,

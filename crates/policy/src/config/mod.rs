@@ -14,6 +14,7 @@ pub(crate) mod project;
 pub(crate) mod rules;
 mod schema;
 mod shape;
+pub(crate) mod shell;
 pub(crate) mod suggest;
 pub(crate) mod yaml;
 pub(crate) mod zones;

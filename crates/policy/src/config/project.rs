@@ -9,6 +9,7 @@ use super::dirs;
 use super::flags;
 use super::problem::{Mark, Problems};
 use super::rules;
+use super::shell;
 use super::suggest;
 use super::yaml::Node;
 use super::zones::{self, Form, Written};
@@ -42,8 +43,10 @@ pub(crate) fn fill(policy: &mut Policy, root: &Node, problems: &mut Problems) {
     if let Some(node) = root.get("tool_rules") {
         policy.tool_rules = rules::tool_rules(node, problems);
     }
-    policy.shell = rules::shell(root, problems);
+    policy.shell = shell::shell(root, problems);
     check_shell_zones(root, &policy.zones, problems);
+    let names: Vec<&str> = policy.zones.iter().map(|zone| zone.name.as_str()).collect();
+    shell::check_zones(&policy.shell, &names, problems);
     if let Some(audit) = root.get("audit") {
         let best_effort = audit.text() == Some("best_effort");
         let value = if best_effort { Audit::BestEffort } else { Audit::Required };

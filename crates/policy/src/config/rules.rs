@@ -7,7 +7,7 @@ use super::problem::{Mark, Problems};
 use super::suggest;
 use super::yaml::Node;
 use crate::limit::{self, LimitError, Limits};
-use crate::policy::{Network, Shell, ShellRule, ToolRule};
+use crate::policy::{Network, ToolRule};
 use crate::source::Ruled;
 use crate::tool_name::{self, ALIASES, DEPRECATED, FILE_TOOLS, OTHER_TOOLS};
 use crate::zone::Approval;
@@ -76,41 +76,13 @@ pub(crate) fn tool_rules(node: &Node, problems: &mut Problems) -> BTreeMap<Strin
     rules
 }
 
-fn flag(node: &Node, key: &str) -> Option<Ruled<bool>> {
+pub(super) fn flag(node: &Node, key: &str) -> Option<Ruled<bool>> {
     let node = node.get(key)?;
     Some(Ruled::new(node.bool()?, node.at()))
 }
 
-/// Reads `shell_rules` and `shell_default` of the file whose root is `root`.
-pub(crate) fn shell(root: &Node, problems: &mut Problems) -> Shell {
-    let items = root.get("shell_rules").and_then(Node::items).unwrap_or_default();
-    let rules = items.iter().filter_map(|item| shell_rule(item, problems)).collect();
-    Shell { rules, default: root.get("shell_default").map(approval) }
-}
-
-fn shell_rule(node: &Node, problems: &mut Problems) -> Option<ShellRule> {
-    let pattern = node.get("pattern")?;
-    let text = pattern.text()?;
-    if text.trim().is_empty() {
-        let problem = problems.error("bad_value", &pattern.mark, "the pattern is empty");
-        problem
-            .hint("write the words that the command starts with; shell_default is for all others");
-    }
-    let zones = node.get("sandbox_paths").and_then(Node::items).unwrap_or_default();
-    Some(ShellRule {
-        pattern: text.to_owned(),
-        sandbox_paths: zones.iter().filter_map(Node::text).map(str::to_owned).collect(),
-        approval: approval(node).value,
-        grants: node
-            .get("grants")
-            .and_then(|grants| grants.get("network"))
-            .map_or(Network::Off, |node| network(node, problems).value),
-        at: node.at(),
-    })
-}
-
 /// Reads `allowed` and `approval_required`; who says neither is asked.
-fn approval(node: &Node) -> Ruled<Approval> {
+pub(super) fn approval(node: &Node) -> Ruled<Approval> {
     let rule = ToolRule {
         allowed: flag(node, "allowed"),
         approval_required: flag(node, "approval_required"),

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::guard::Guard;
 use crate::limit::Limits;
+use crate::path::AgentPath;
 use crate::policy::{Audit, BackendChoice, Consent, Layout, Network};
 use crate::source::{At, Ruled};
 use crate::zone::{Approval, Mode, Zone};
@@ -523,4 +524,117 @@ proptest! {
             prop_assert!(policy.zones[0].path.value.starts_with("/p/.sandbox"));
         }
     }
+}
+
+#[test]
+fn shell_rules_are_read_in_both_forms() {
+    use crate::shell::{Preset, ShellMode};
+    let text = "\
+shell:
+  mode: bash
+  default: blocked
+  presets: [read_only]
+  rules:
+    - { pattern: git push, approval: ask, grants: { network: [a.org] } }
+    - { pattern: ls, approval: preApproved, paths: [/cache, /workspace/x] }
+    - pattern: rm
+      approval: blocked
+      match: [rm x, /bin/rm -f x]
+      not_match: [rmdir x]
+    - pattern: make
+";
+    let shell = policy(text).shell;
+    assert_eq!(shell.mode, Some(Ruled::new(ShellMode::Bash, at(2, 9))));
+    assert_eq!(shell.default, Some(Ruled::new(Approval::Blocked, at(3, 12))));
+    assert_eq!(shell.presets, [Ruled::new(Preset::ReadOnly, at(4, 13))]);
+    let rules: Vec<_> = shell.rules.iter().map(|r| (r.pattern.as_str(), r.approval)).collect();
+    let want = [
+        ("git push", Approval::Ask),
+        ("ls", Approval::PreApproved),
+        ("rm", Approval::Blocked),
+        ("make", Approval::Ask),
+    ];
+    assert_eq!(rules, want);
+    assert_eq!(
+        shell.rules[1].paths[1],
+        Ruled::new(AgentPath::absolute("/workspace/x").unwrap(), at(7, 61))
+    );
+    assert!(matches!(&shell.rules[0].grants, Network::Hosts { allow, .. } if allow.len() == 1));
+    assert_eq!(shell.rules[0].at, at(6, 7));
+    let old = policy("shell_rules: [{ pattern: ls, sandbox_paths: [cache] }]\n").shell;
+    assert_eq!(old.rules[0].sandbox_paths, ["cache"]);
+    assert_eq!((old.mode, old.default, old.presets), (None, None, vec![]));
+}
+
+#[test]
+fn what_is_wrong_in_shell_rules_is_said_with_its_place() {
+    let cases: &[(&str, &[&str])] = &[
+        ("shell: { rules: [{ pattern: ls, aproval: ask }] }\n", &["1:33+7 unknown_key"]),
+        ("shell: { rules: [{ approval: ask }] }\n", &["1:18+17 missing_key"]),
+        ("shell: { rules: [{ pattern: ls, approval: maybe }] }\n", &["1:43+5 bad_value"]),
+        ("shell: { rules: [{ pattern: '' }] }\n", &["1:29+2 bad_value"]),
+        ("shell: { rules: [{ pattern: 'a | b' }] }\n", &["1:29+7 bad_value"]),
+        ("shell: { rules: [{ pattern: \"ls 'x\" }] }\n", &["1:29+7 bad_value"]),
+        ("shell: { mode: fish }\n", &["1:16+4 bad_value"]),
+        ("shell: { default: never }\n", &["1:19+5 bad_value"]),
+        ("shell: { presets: [readonly] }\n", &["1:20+8 bad_value"]),
+        ("shell: [ls]\n", &["1:8+4 wrong_type"]),
+        ("shell: { rules: ls }\n", &["1:17+2 wrong_type"]),
+        ("shell: { rules: [{ pattern: ls, paths: [/cach] }] }\n", &["1:41+5 unknown_zone"]),
+        ("shell: { rules: [{ pattern: ls, paths: [cache] }] }\n", &["1:41+5 bad_path"]),
+        ("shell: { rules: [{ pattern: ls, paths: [] }] }\n", &["1:40+2 bad_value"]),
+        ("shell: { default: ask }\nshell_rules: []\n", &["2:1+11 conflict"]),
+        ("shell: {}\nshell_default: { allowed: false }\n", &["2:1+13 conflict"]),
+        (
+            "shell: { rules: [{ pattern: ls, match: [cat, 'ls; ls', 'ls (', ls] }] }\n",
+            &["1:41+3 bad_example", "1:46+8 bad_example", "1:56+6 bad_example"],
+        ),
+        ("shell: { rules: [{ pattern: ls, not_match: [cat, ls -l] }] }\n", &["1:50+5 bad_example"]),
+        (
+            "shell: { rules: [{ pattern: find, approval: preApproved, match: [find -delete] }] }\n",
+            &["1:66+12 bad_example"],
+        ),
+        (
+            "shell: { rules: [{ pattern: git, approval: ask }, { pattern: git push, approval: blocked }] }\n",
+            &["1:51+1 shadowed_rule?"],
+        ),
+        // A rule that does not cover a hazard leaves it to the next one.
+        (
+            "shell: { rules: [{ pattern: find, approval: preApproved }, { pattern: find -delete, approval: blocked }] }\n",
+            &[],
+        ),
+        (
+            "shell: { rules: [{ pattern: git push, approval: blocked }, { pattern: git, approval: ask }] }\n",
+            &[],
+        ),
+    ];
+    for (text, want) in cases {
+        assert_eq!(found(&load_with(text, &[])), *want, "{text}");
+    }
+    let hint = load_with("shell: { defalt: ask }\n", &[]).problems[0].hint.clone().unwrap();
+    assert!(hint.starts_with("did you mean 'default'?"), "{hint}");
+}
+
+#[test]
+fn flags_change_shell_rules_as_they_change_the_rest() {
+    let with = |text: &str, key: &str, value: &str| {
+        let loaded = load_with(text, &[(key, value)]);
+        loaded.policy.unwrap_or_else(|| panic!("{text} {key}\n{:#?}", loaded.problems)).shell
+    };
+    let default = |shell: &crate::policy::Shell| shell.default.as_ref().map(|d| d.value);
+    assert_eq!(default(&with("", "shell.default", "ask")), Some(Approval::Ask));
+    assert_eq!(
+        default(&with("shell: { default: blocked }\n", "shell.default", "ask")),
+        Some(Approval::Ask)
+    );
+    let old = "shell_rules: [{ pattern: ls }]\nshell_default: { allowed: false }\n";
+    let mixed = with(old, "shell.default", "ask");
+    assert_eq!((default(&mixed), mixed.rules.len()), (Some(Approval::Ask), 1));
+    let new = "shell: { default: ask, rules: [{ pattern: ls }] }\n";
+    let mixed = with(new, "shell_default", "{ allowed: false }");
+    assert_eq!((default(&mixed), mixed.rules.len()), (Some(Approval::Blocked), 1));
+    let listed = with(new, "shell.rules", "[{ pattern: rm, approval: blocked }]");
+    assert_eq!(listed.rules[0].pattern.as_str(), "rm");
+    assert!(with("", "shell.presets", "[read_only]").presets[0].at.file_line().is_none());
+    assert!(load_with("", &[("shell.defult", "ask")]).policy.is_none());
 }

@@ -1,0 +1,410 @@
+//! The rules of one file, ready to be compared with commands.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::args::is_open;
+use super::facts::Facts;
+use super::known::presets;
+use super::line::Word;
+use super::pattern::{Match, Purpose};
+use crate::path::AgentPath;
+use crate::policy::{Network, Shell, ShellRule, ToolRule};
+use crate::source::{At, Ruled};
+use crate::zone::Approval;
+
+/// How the text of a command is understood (`shell.mode`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ShellMode {
+    /// As words: no shell runs it.
+    Argv,
+    /// As a line that bash runs; only under an OS sandbox.
+    Bash,
+}
+
+impl ShellMode {
+    /// Returns the word for it in files and flags.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ShellMode::Argv => "argv",
+            ShellMode::Bash => "bash",
+        }
+    }
+
+    /// Returns the mode that a word means.
+    pub fn parse(word: &str) -> Option<Self> {
+        [ShellMode::Argv, ShellMode::Bash].into_iter().find(|mode| mode.as_str() == word)
+    }
+}
+
+impl fmt::Display for ShellMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Commands that are known well enough to need no rule (`shell.presets`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Preset {
+    /// Commands that only look.
+    ReadOnly,
+}
+
+impl Preset {
+    /// Returns the word for it in files and flags.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Preset::ReadOnly => "read_only",
+        }
+    }
+
+    /// Returns the preset that a word means.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Preset::ReadOnly].into_iter().find(|preset| preset.as_str() == word)
+    }
+}
+
+/// The shell rules that a worker is held to: the project's, and those of each
+/// worker down to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rules {
+    layers: Vec<Arc<Layer>>,
+    mode: Option<Ruled<ShellMode>>,
+}
+
+impl Rules {
+    /// Returns the project's rules.
+    pub(crate) fn project(shell: &Shell, tool: Option<&ToolRule>) -> Self {
+        Rules { layers: vec![Arc::new(Layer::new(shell, tool))], mode: shell.mode.clone() }
+    }
+
+    /// Returns the rules with those of a worker below them. There is no way to
+    /// take any away.
+    pub(crate) fn below(&self, shell: &Shell, tool: Option<&ToolRule>) -> Self {
+        let mut rules = self.clone();
+        let layer = Layer::new(shell, tool);
+        if layer.decides() {
+            rules.layers.push(Arc::new(layer));
+        }
+        // Without a shell less can happen: whoever asks for that gets it.
+        let wanted = shell.mode.as_ref();
+        let stricter = wanted.is_some_and(|mode| mode.value == ShellMode::Argv);
+        if rules.mode.is_none() || stricter && rules.argv().is_none() {
+            rules.mode = wanted.cloned().or(rules.mode);
+        }
+        rules
+    }
+
+    fn argv(&self) -> Option<&Ruled<ShellMode>> {
+        self.mode.as_ref().filter(|mode| mode.value == ShellMode::Argv)
+    }
+
+    /// Returns the layers, the project's first.
+    pub fn layers(&self) -> &[Arc<Layer>] {
+        &self.layers
+    }
+
+    /// Returns how commands are understood; `None` is bash under an OS sandbox
+    /// and words without.
+    pub fn mode(&self) -> Option<&Ruled<ShellMode>> {
+        self.mode.as_ref()
+    }
+
+    /// Returns whether some rule blocks commands.
+    pub(crate) fn blocks(&self) -> bool {
+        let blocked = |rule: &ShellRule| rule.approval == Approval::Blocked;
+        self.layers.iter().any(|layer| layer.rules.iter().any(blocked))
+    }
+
+    /// Returns the patterns that run without a question, for an agent that was
+    /// refused.
+    pub(crate) fn open(&self) -> Vec<String> {
+        let rules = self.layers.last().map(|layer| layer.rules.as_slice()).unwrap_or_default();
+        let open = rules.iter().filter(|rule| rule.approval == Approval::PreApproved);
+        open.map(|rule| rule.pattern.as_str().to_owned()).collect()
+    }
+}
+
+/// The shell rules of one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layer {
+    rules: Vec<ShellRule>,
+    default: Option<Ruled<Approval>>,
+    presets: Vec<Ruled<Preset>>,
+    tool: ToolRule,
+    /// The rules for a program, by its name, in file order.
+    by_name: HashMap<String, Vec<usize>>,
+    /// The rules that may be for any program.
+    by_none: Vec<usize>,
+}
+
+/// What one layer says about one command.
+#[derive(Debug, Clone)]
+pub(crate) struct Say {
+    pub(crate) approval: Approval,
+    /// The rule that decided, by its number.
+    pub(crate) rule: Option<usize>,
+    pub(crate) says: String,
+    pub(crate) at: At,
+    pub(crate) must_ask: bool,
+    pub(crate) grants: Network,
+}
+
+impl Layer {
+    /// Makes the rules of a file ready.
+    pub(crate) fn new(shell: &Shell, tool: Option<&ToolRule>) -> Self {
+        let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut by_none = Vec::new();
+        for (index, rule) in shell.rules.iter().enumerate() {
+            match rule.pattern.programs() {
+                Some(names) => {
+                    for name in names {
+                        by_name.entry(name.to_owned()).or_default().push(index);
+                    }
+                }
+                None => by_none.push(index),
+            }
+        }
+        Layer {
+            rules: shell.rules.clone(),
+            default: shell.default.clone(),
+            presets: shell.presets.clone(),
+            tool: tool.cloned().unwrap_or_default(),
+            by_name,
+            by_none,
+        }
+    }
+
+    /// Returns the rules, in file order.
+    pub fn rules(&self) -> &[ShellRule] {
+        &self.rules
+    }
+
+    /// Returns whether the file says anything about commands.
+    fn decides(&self) -> bool {
+        !self.rules.is_empty()
+            || self.default.is_some()
+            || !self.presets.is_empty()
+            || self.tool != ToolRule::default()
+    }
+
+    /// Returns the numbers of the rules that could be for a command, in order.
+    fn candidates(&self, facts: &Facts<'_>) -> Vec<usize> {
+        if facts.program.is_none() && !facts.simple.words.is_empty() {
+            return (0..self.rules.len()).collect();
+        }
+        let named = self.by_name.get(facts.name).map(Vec::as_slice).unwrap_or_default();
+        let mut all: Vec<usize> = named.iter().chain(&self.by_none).copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Decides one command.
+    pub(crate) fn say(&self, facts: &Facts<'_>) -> Say {
+        if let Some(allowed) = self.tool.allowed.as_ref().filter(|allowed| !allowed.value) {
+            let says = "tool_rules.shell.allowed: false".to_owned();
+            return Say::new(Approval::Blocked, says, allowed.at.clone(), false);
+        }
+        let mut must_ask = false;
+        for index in self.candidates(facts) {
+            let rule = &self.rules[index];
+            match compare(rule, facts) {
+                Match::Yes => {
+                    let says = rule.says();
+                    let mut say = Say::new(rule.approval, says, rule.at.clone(), must_ask);
+                    say.rule = Some(index);
+                    if rule.approval != Approval::Blocked {
+                        say.grants = rule.grants.clone();
+                    }
+                    return say;
+                }
+                Match::Maybe if rule.approval == Approval::Blocked => must_ask = true,
+                _ => {}
+            }
+        }
+        for preset in &self.presets {
+            if presets::covers(preset.value, facts) {
+                let says = format!("shell.presets: {}", preset.value.as_str());
+                return Say::new(Approval::PreApproved, says, preset.at.clone(), must_ask);
+            }
+        }
+        self.rest(!is_plain(facts), must_ask)
+    }
+
+    /// Decides what no rule speaks of; `doubtful` is what is never allowed
+    /// without a question.
+    pub(crate) fn rest(&self, doubtful: bool, must_ask: bool) -> Say {
+        let (mut approval, says, at) = match (&self.default, self.tool.approval()) {
+            (_, Some(rule)) if rule.value == Approval::Blocked => {
+                (rule.value, "tool_rules.shell.allowed: false".to_owned(), rule.at)
+            }
+            (Some(default), _) => {
+                (default.value, format!("shell.default: {}", default.value), default.at.clone())
+            }
+            (None, Some(rule)) => {
+                let required = rule.value == Approval::Ask;
+                (rule.value, format!("tool_rules.shell.approval_required: {required}"), rule.at)
+            }
+            (None, None) => (Approval::Ask, "no rule is for it".to_owned(), At::Default),
+        };
+        if doubtful {
+            approval = approval.max(Approval::Ask);
+        }
+        Say::new(approval, says, at, must_ask)
+    }
+}
+
+impl Say {
+    fn new(approval: Approval, says: String, at: At, must_ask: bool) -> Self {
+        Say { approval, rule: None, says, at, must_ask, grants: Network::Off }
+    }
+}
+
+/// Returns whether everything about a command is known, and harmless as far as
+/// that goes.
+fn is_plain(facts: &Facts<'_>) -> bool {
+    facts.unknown.is_none() && facts.hazards.is_empty()
+}
+
+/// Compares a command with a rule: its pattern, its paths and, where it allows
+/// without a question, what is known about the command.
+pub(crate) fn compare(rule: &ShellRule, facts: &Facts<'_>) -> Match {
+    let purpose = match rule.approval {
+        Approval::Blocked => Purpose::Block,
+        Approval::Ask | Approval::PreApproved => Purpose::Allow,
+    };
+    let matched = rule.pattern.compare(facts, purpose);
+    if matched == Match::No {
+        return matched;
+    }
+    if rule.approval == Approval::PreApproved {
+        let named = facts.hazards.iter().all(|hazard| rule.pattern.names(hazard, facts));
+        if facts.unknown.is_some() || !named {
+            return Match::No;
+        }
+    }
+    match rule.has_paths() {
+        false => matched,
+        true => matched.min(in_paths(rule, facts, purpose)),
+    }
+}
+
+/// Returns whether the paths of a command lie in a rule's paths: each of them for
+/// a rule that allows, any of them for one that blocks.
+fn in_paths(rule: &ShellRule, facts: &Facts<'_>, purpose: Purpose) -> Match {
+    let paths: Vec<AgentPath> = rule.all_paths().collect();
+    let lies = |path: &AgentPath| paths.iter().any(|dir| path.as_rel().starts_with(dir.as_rel()));
+    let mut found: Vec<Match> = Vec::new();
+    let mut check = |inside: Match| found.push(inside);
+    let place = |text: &str| -> Match {
+        let absolute = text.starts_with('/');
+        if facts.moved && !absolute {
+            return Match::Maybe;
+        }
+        let dotted = if absolute { text.to_owned() } else { format!("./{text}") };
+        match AgentPath::parse(&dotted, facts.base.cwd, &AgentPath::root()) {
+            Ok(path) if lies(&path) => Match::Yes,
+            // A text that is too long for a path, such as a message.
+            Err(_) if !text.contains('/') && lies(facts.base.cwd) => Match::Yes,
+            _ => Match::No,
+        }
+    };
+    let mut any = false;
+    for operand in facts.args.operands.iter().skip(rule.pattern.own_operands(facts)) {
+        any = true;
+        check(match operand.word {
+            Word::Known(text) if text == "-" => Match::Yes,
+            Word::Known(text) => place(text),
+            word if is_open(word) => Match::Maybe,
+            Word::Glob { text, fixed } => {
+                let dir = fixed.rfind('/').map_or(".", |at| &fixed[..=at]);
+                if climbs(&text[fixed.len().min(text.len())..], text) {
+                    Match::Maybe
+                } else {
+                    place(dir)
+                }
+            }
+            Word::Unknown { .. } => Match::Maybe,
+        });
+    }
+    for flag in facts.args.flags.iter().filter(|flag| !rule.pattern.sets(&flag.name, facts)) {
+        let Some(value) = &flag.value else { continue };
+        match value {
+            Word::Known(text) => {
+                if text.contains('/') || text == "." || text == ".." {
+                    any = true;
+                    check(place(text));
+                }
+            }
+            _ => check(Match::Maybe),
+        }
+    }
+    // A path may be attached to a letter, where nothing says where it begins.
+    for word in facts.simple.words.iter().skip(1).filter_map(Word::known) {
+        let short = word.starts_with('-') && !word.starts_with("--");
+        let known = facts.complete();
+        if short && !known && (word.contains('/') || word.ends_with('.')) {
+            check(Match::Maybe);
+        }
+    }
+    let everything = facts.sub.unwrap_or(facts.options).everything;
+    if everything.iter().any(|flag| facts.has_flag(flag)) {
+        any = true;
+        // Everything is all of the tree that the command starts in.
+        let top = match (facts.moved, facts.base.cwd.split_first()) {
+            (true, _) => Match::Maybe,
+            (false, None) => place("/"),
+            (false, Some((name, _))) => place(&format!("/{}", crate::path::escape(name))),
+        };
+        check(top);
+    }
+    for redirect in &facts.simple.redirects {
+        use super::line::RedirectKind::{Append, Both, Read, Write};
+        if matches!(redirect.kind, Append | Both | Read | Write) {
+            check(match &redirect.target {
+                Word::Known(text) if text.starts_with("/dev/") => Match::Yes,
+                Word::Known(text) => place(text),
+                _ => Match::Maybe,
+            });
+        }
+    }
+    // Without a path a command works where it starts.
+    if !any {
+        check(place("."));
+    }
+    let all = found.into_iter();
+    match purpose {
+        Purpose::Allow => all.min().unwrap_or(Match::No),
+        Purpose::Block => all.max().unwrap_or(Match::Yes),
+    }
+}
+
+/// Returns whether a pattern for file names could lead upwards.
+fn climbs(rest: &str, text: &str) -> bool {
+    let start = text.len() - rest.len();
+    let from = text[..start].rfind('/').map_or(0, |at| at + 1);
+    text[from..].split('/').any(|name| {
+        let mut chars = name.chars();
+        chars.next() == Some('.') && matches!(chars.next(), Some('.' | '*' | '?' | '['))
+    })
+}
+
+impl ShellRule {
+    /// Returns what the rule says, for records.
+    pub fn says(&self) -> String {
+        format!("shell rule '{}': {}", self.pattern, self.approval)
+    }
+
+    fn has_paths(&self) -> bool {
+        !self.paths.is_empty() || !self.sandbox_paths.is_empty()
+    }
+
+    /// Returns the directories that every path of a command must lie in.
+    fn all_paths(&self) -> impl Iterator<Item = AgentPath> + '_ {
+        let root = crate::path::RelPath::root();
+        let zones = self.sandbox_paths.iter().map(move |zone| AgentPath::of(zone, &root));
+        self.paths.iter().map(|path| path.value.clone()).chain(zones)
+    }
+}
