@@ -135,6 +135,14 @@ pub enum Denial {
         /// The beginnings of commands that run without a question.
         allowed: Vec<String>,
     },
+    /// The text is no command that can be run here.
+    #[error("Cannot run '{}': {reason}.\nWrite it in another way, or use a file tool.", shown(.line))]
+    CommandUnfit {
+        /// The command as given.
+        line: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Somebody was asked about a command and said no.
     #[error("Cannot run '{}': the user declined.{}", shown(.line), note_line(.note))]
     CommandDeclined {
@@ -169,6 +177,7 @@ impl Denial {
             Denial::Declined { .. } => "declined",
             Denial::Unasked { .. } => "declined",
             Denial::CommandBlocked { .. } => "blocked",
+            Denial::CommandUnfit { .. } => "unfit",
             Denial::CommandDeclined { .. } | Denial::CommandUnasked { .. } => "declined",
         }
     }
@@ -188,6 +197,7 @@ impl Denial {
             | Denial::Unasked { path, .. } => Some(path),
             Denial::NoTool { .. }
             | Denial::CommandBlocked { .. }
+            | Denial::CommandUnfit { .. }
             | Denial::CommandDeclined { .. }
             | Denial::CommandUnasked { .. } => None,
         }

@@ -15,7 +15,7 @@ use crate::path::AgentPath;
 use crate::policy::{BackendChoice, Consent, Network, Policy, ToolRule};
 use crate::shell::Rules;
 use crate::source::Ruled;
-use crate::tool_name::{FILE_TOOLS, OTHER_TOOLS};
+use crate::tool_name::{self, FILE_TOOLS, OTHER_TOOLS};
 use crate::view::{Mount, View};
 use crate::zone::{Approval, Mode, Zone};
 
@@ -308,6 +308,7 @@ impl Grant {
     /// Returns whether the tool exists for this worker. A worker without any
     /// directory is a pure function: no file tool exists for it.
     pub fn has_tool(&self, tool: &str) -> bool {
+        let tool = tool_name::main_tool(tool);
         let listed =
             self.tools.as_ref().is_none_or(|tools| tools.value.iter().any(|name| name == tool));
         let pure = self.view.mounts().is_empty() && FILE_TOOLS.contains(&tool);

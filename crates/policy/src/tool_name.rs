@@ -14,7 +14,7 @@ pub const FILE_TOOLS: &[&str] = &[
 ];
 
 /// The tools beyond those on files.
-pub const OTHER_TOOLS: &[&str] = &["shell", "call_worker"];
+pub const OTHER_TOOLS: &[&str] = &["shell", "shell_job", "call_worker"];
 
 /// Other names, each with the canonical one.
 pub const ALIASES: &[(&str, &str)] = &[
@@ -36,6 +36,15 @@ pub const ALIASES: &[(&str, &str)] = &[
 
 /// Names that still work and should no longer be written.
 pub const DEPRECATED: &[&str] = &["sandbox_read_text", "sandbox_write_text", "sandbox_list"];
+
+/// Returns the tool that another one belongs to and exists with: whoever can
+/// start commands in the background can look after them.
+pub fn main_tool(name: &str) -> &str {
+    match name {
+        "shell_job" => "shell",
+        name => name,
+    }
+}
 
 /// Returns the canonical name of a tool, or `None` when there is no such tool.
 pub fn canonical(name: &str) -> Option<&'static str> {

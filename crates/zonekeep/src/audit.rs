@@ -74,6 +74,46 @@ pub struct RunRecord {
     /// Guarded files that it made and that were moved away.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caught: Vec<String>,
+    /// How the rules came to their verdict, where they were asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<JudgedRecord>,
+}
+
+/// What the rules said about an agent's command line.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct JudgedRecord {
+    /// `bash` or `argv`.
+    pub mode: String,
+    /// Where it was to start, as the agent sees it.
+    pub cwd: String,
+    /// Whether the operating system would hold it to its boundaries.
+    pub os_sandbox: bool,
+    /// Whether it was to go on in the background.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub background: bool,
+    /// Why the line could not be taken apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unparsed: Option<String>,
+    /// The commands in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartRecord>,
+    /// What the rules gave it beyond what every command has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grants: Option<String>,
+}
+
+/// What the rules said about one command of a line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartRecord {
+    /// The command as written.
+    pub text: String,
+    /// `preApproved`, `ask` or `blocked`.
+    pub approval: String,
+    /// The rule.
+    pub rule: RuleRecord<'static>,
+    /// What of it needs consent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub why: Vec<String>,
 }
 
 /// One action, as it is written down.
@@ -123,6 +163,48 @@ pub struct Record<'a> {
     pub run: Option<Box<RunRecord>>,
     /// How long it took, in microseconds.
     pub duration_us: u64,
+}
+
+fn own(text: Cow<'_, str>) -> Cow<'static, str> {
+    Cow::Owned(text.into_owned())
+}
+
+impl RuleRecord<'_> {
+    /// Returns the rule with everything that it borrows.
+    pub fn into_owned(self) -> RuleRecord<'static> {
+        RuleRecord { file: self.file.map(own), line: self.line, says: own(self.says) }
+    }
+}
+
+impl Record<'_> {
+    /// Returns the record with everything that it borrows.
+    pub fn into_owned(self) -> Record<'static> {
+        Record {
+            id: own(self.id),
+            time: own(self.time),
+            session: own(self.session),
+            project: own(self.project),
+            worker: self.worker.map(own),
+            tool: own(self.tool),
+            action: own(self.action),
+            path: own(self.path),
+            to: self.to.map(own),
+            verdict: own(self.verdict),
+            rule: self.rule.map(RuleRecord::into_owned),
+            answer: self.answer.map(|answer| AnswerRecord {
+                approved: answer.approved,
+                by: own(answer.by),
+                remember: own(answer.remember),
+                note: answer.note.map(own),
+            }),
+            outcome: own(self.outcome),
+            code: self.code.map(own),
+            error: self.error.map(own),
+            bytes: self.bytes,
+            run: self.run,
+            duration_us: self.duration_us,
+        }
+    }
 }
 
 /// Where the log of a project lies.

@@ -10,7 +10,7 @@ use zonekeep_policy::{
     Action, Denial, Judgement, Permit, Place, Question, Rule, Target, Verb, Verdict, judge,
 };
 
-use crate::approve::{Remember, Request};
+use crate::approve::{Key, Remember, Request};
 use crate::audit::{AnswerRecord, Record, RuleRecord};
 use crate::error::{Error, Failure};
 use crate::sandbox::Sandbox;
@@ -183,7 +183,7 @@ impl Sandbox {
         record: &mut Record<'_>,
     ) -> Result<Permit, Denial> {
         let action = question.action().clone();
-        if let Some(held) = self.shared().memory.recall(&action, &details) {
+        if let Some(held) = self.shared().memory.recall(&Key::of(&action, &details)) {
             record.answer = Some(AnswerRecord {
                 approved: true,
                 by: held.by.into(),
@@ -227,7 +227,8 @@ impl Sandbox {
         if answer.approved {
             if answer.remember == Remember::Session {
                 let by = approver.name().to_owned();
-                self.shared().memory.keep(&action, &request.details, request.summary(), by);
+                let key = Key::of(&action, &request.details);
+                self.shared().memory.keep(key, request.summary(), by);
             }
             Ok(question.approved())
         } else if let Some(reason) = answer.unasked {
@@ -276,7 +277,7 @@ impl Sandbox {
     }
 }
 
-fn refused(record: &mut Record<'_>, denial: &Denial) {
+pub(crate) fn refused(record: &mut Record<'_>, denial: &Denial) {
     if record.verdict == "allow" {
         record.verdict = "deny".into();
     }
@@ -285,7 +286,7 @@ fn refused(record: &mut Record<'_>, denial: &Denial) {
     record.error = Some(denial.for_operator().into());
 }
 
-fn rule_record(rule: &Rule) -> RuleRecord<'_> {
+pub(crate) fn rule_record(rule: &Rule) -> RuleRecord<'_> {
     let place = rule.at.file_line();
     RuleRecord {
         file: place.map(|(file, _)| file.into()),

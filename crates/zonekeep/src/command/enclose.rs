@@ -26,8 +26,11 @@ const HOME: &str = "/home/agent";
 /// The sandboxes of one worker, started when they are first needed.
 #[derive(Debug, Default)]
 pub(crate) struct Enclosure {
-    /// Without and with the right to configure git.
-    trees: [Mutex<Option<Arc<Enclosed>>>; 2],
+    /// Without and with the right to configure git, each without and with the
+    /// network.
+    trees: [Mutex<Option<Arc<Enclosed>>>; 4],
+    /// Whether the operating system confines commands here.
+    confined: OnceLock<bool>,
     background: Background,
 }
 
@@ -121,10 +124,7 @@ impl Sandbox {
     fn planned(&self, backend: Backend, command: &Command) -> Result<Planned, Error> {
         let grant = self.grant();
         let own = backend.has_own_tree();
-        let network = match grant.network().value {
-            policy::Network::On => Network::Host,
-            _ => Network::Off,
-        };
+        let network = self.network_of(command);
         let mut limits = grant.limits().clone();
         limits.memory = limits.memory.or_else(most_memory);
         // The one limit that is part of the tree and not of a command.
@@ -179,6 +179,32 @@ impl Sandbox {
         let plan =
             Plan { backend, entries, home, network, limits, watch, prove: grant.prove().value };
         Ok(Planned { plan, env, notes: found.notes, held })
+    }
+
+    fn network_of(&self, command: &Command) -> Network {
+        let network = command.judged.as_ref().map(|judged| &judged.network);
+        match network.unwrap_or(&self.grant().network().value) {
+            policy::Network::On => Network::Host,
+            policy::Network::Off | policy::Network::Hosts { .. } => Network::Off,
+        }
+    }
+
+    /// Returns whether the operating system confines this worker's commands here;
+    /// finds out by starting their sandbox.
+    pub(crate) fn os_sandbox(&self) -> Result<bool, Error> {
+        if self.grant().backend().value == BackendChoice::None {
+            return Ok(false);
+        }
+        let confined = &self.enclosure().confined;
+        if let Some(known) = confined.get() {
+            return Ok(*known);
+        }
+        let command = Command::new(["commands"]);
+        let (enclosed, ()) = self.enclosed(&command, |enclosed| {
+            enclosed.tree.layers()?;
+            Ok(())
+        })?;
+        Ok(*confined.get_or_init(|| enclosed.tree.plan().backend != Backend::None))
     }
 
     fn home_inside(&self, own: bool) -> Result<PathBuf, Error> {
@@ -241,7 +267,9 @@ impl Sandbox {
         command: &Command,
         first: impl Fn(&Arc<Enclosed>) -> Result<T, Failed>,
     ) -> Result<(Arc<Enclosed>, T), Error> {
-        let held = &self.enclosure().trees[usize::from(command.configures_git())];
+        let networked = self.network_of(command) == Network::Host;
+        let kind = usize::from(command.configures_git()) + 2 * usize::from(networked);
+        let held = &self.enclosure().trees[kind];
         let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
         // A command with a tighter limit on private files has a tree of its own.
         let shares = |tmp| self.grant().limits().tmp.is_some_and(|usual| usual <= tmp);
@@ -266,7 +294,8 @@ impl Sandbox {
             Error::Unconfined { command: command.line(), reason: why.to_owned() }
         })?;
         let grant = self.grant();
-        let required = grant.require_os_sandbox().value || confine.strict;
+        let judged = command.judged.as_ref().is_some_and(|judged| judged.os_sandbox);
+        let required = grant.require_os_sandbox().value || confine.strict || judged;
         let choice = grant.backend().value;
         let mut tried = Vec::new();
         for backend in candidates(choice) {

@@ -4,6 +4,7 @@ mod background;
 mod enclose;
 mod notes;
 mod run;
+mod shell;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,11 +14,13 @@ use serde::Serialize;
 use zonekeep_confine::plan::{Access, Backend};
 use zonekeep_confine::tree::Launcher;
 use zonekeep_policy::limit::Limits;
+use zonekeep_policy::policy::Network;
 
 pub use background::{Background, Job, JobState};
 pub(crate) use enclose::Enclosure;
 pub use enclose::{Enclosed, Planned, Unconfined};
 pub use run::Attached;
+pub use shell::{Ran, ShellCall};
 
 /// How a session confines commands, as far as the program that opens it has a
 /// say. The rules are in the project file.
@@ -52,6 +55,21 @@ pub struct Command {
     pub env: BTreeMap<String, String>,
     /// Tighter limits.
     pub limits: Limits,
+    /// What was judged, for a command that an agent wanted.
+    judged: Option<Judged>,
+}
+
+/// What a yes was given for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Judged {
+    /// The text as the agent wrote it.
+    pub(crate) text: String,
+    /// Whether bash reads it.
+    pub(crate) bash: bool,
+    /// What it may reach.
+    pub(crate) network: Network,
+    /// Whether that was said of a command that the operating system confines.
+    pub(crate) os_sandbox: bool,
 }
 
 impl Command {
@@ -62,7 +80,13 @@ impl Command {
             cwd: None,
             env: BTreeMap::new(),
             limits: Limits::none(),
+            judged: None,
         }
+    }
+
+    /// Returns a command that was judged.
+    pub(crate) fn judged(argv: Vec<String>, judged: Judged) -> Self {
+        Command { judged: Some(judged), ..Command::new(argv) }
     }
 
     /// Returns the command with a limit on how long it runs.
@@ -74,6 +98,9 @@ impl Command {
 
     /// Returns the command line as a shell would take it, for people.
     pub fn line(&self) -> String {
+        if let Some(judged) = &self.judged {
+            return judged.text.clone();
+        }
         let words = self.argv.iter().map(|word| quoted(&word.to_string_lossy()));
         words.collect::<Vec<_>>().join(" ")
     }

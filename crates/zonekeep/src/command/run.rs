@@ -12,16 +12,19 @@ use zonekeep_policy::Verb;
 
 use super::enclose::Enclosed;
 use super::notes::{self, Facts};
-use super::{Command, Outcome};
+use super::{Command, Outcome, shell};
 use crate::audit::{Record, RunRecord};
 use crate::error::Error;
+use crate::perform::{refused, rule_record};
 use crate::sandbox::Sandbox;
 
 impl Sandbox {
     /// Runs a command and keeps what it prints.
     ///
-    /// The caller has decided that it may run: nobody is asked here. The kernel
-    /// holds it to what this worker has; what it does is written down.
+    /// The caller has decided that it may run: nobody is asked here, and only what
+    /// the rules block is refused. The kernel holds it to what this worker has;
+    /// what it does is written down. [`Sandbox::shell`] is for what an agent
+    /// wants to run.
     pub fn run(&self, command: &Command) -> Result<Outcome, Error> {
         self.run_with_input(command, None)
     }
@@ -33,6 +36,16 @@ impl Sandbox {
         input: Option<BorrowedFd<'_>>,
     ) -> Result<Outcome, Error> {
         let written = self.begin(command)?;
+        self.run_begun(written, command, input)
+    }
+
+    /// Runs a command that was written down.
+    pub(super) fn run_begun(
+        &self,
+        written: Written,
+        command: &Command,
+        input: Option<BorrowedFd<'_>>,
+    ) -> Result<Outcome, Error> {
         let started = self.enclosed(command, |enclosed| {
             let start = self.start(enclosed, command, [false; 3]);
             match start {
@@ -56,6 +69,15 @@ impl Sandbox {
     /// Starts a command that goes on in the background; returns its number.
     pub fn run_in_background(&self, command: &Command) -> Result<u64, Error> {
         let written = self.begin(command)?;
+        self.background_begun(written, command)
+    }
+
+    /// Starts a command that was written down, and goes on.
+    pub(super) fn background_begun(
+        &self,
+        written: Written,
+        command: &Command,
+    ) -> Result<u64, Error> {
         let started =
             self.enclosed(command, |enclosed| match self.start(enclosed, command, [false; 3]) {
                 Ok((cwd, start)) => {
@@ -116,26 +138,43 @@ impl Sandbox {
         let (shown, cwd) = self.start_dir(plan, command)?;
         let mut env = enclosed.env.clone();
         env.extend(command.env.iter().map(|(name, value)| (name.into(), value.into())));
+        if command.judged.as_ref().is_some_and(|judged| judged.bash) {
+            shell::prepare(&mut env);
+        }
         env.insert("HOME".into(), plan.home.clone().into());
         env.insert("PWD".into(), cwd.clone().into());
         let argv = command.argv.clone();
         Ok((shown, Start { argv, env, cwd, limits: command.limits.clone(), terminal }))
     }
 
-    /// Writes down that a command is about to run.
+    /// Writes down that a command is about to run, unless a rule blocks it.
     fn begin(&self, command: &Command) -> Result<Written, Error> {
         let mut record = self.record("run", Verb::Info, String::new(), None);
         record.action = "run".into();
-        record.outcome = "begun".into();
         let run = RunRecord { command: command.line(), ..RunRecord::default() };
         record.run = Some(Box::new(run));
-        let id = record.id.to_string();
-        let time = record.time.to_string();
-        self.put_down(&record, command)?;
-        Ok(Written { id, time, begun: Instant::now(), line: command.line() })
+        let mut record = record.into_owned();
+        if let Some((denial, rule)) = self.blocks(command) {
+            record.rule = Some(rule_record(&rule).into_owned());
+            refused(&mut record, &denial);
+            self.put_down(&record, command)?;
+            return Err(denial.into());
+        }
+        self.begin_as(record, command)
     }
 
-    fn put_down(&self, record: &Record<'_>, command: &Command) -> Result<(), Error> {
+    /// Writes down that a command is about to run, with all that is known of it.
+    pub(super) fn begin_as(
+        &self,
+        mut record: Record<'static>,
+        command: &Command,
+    ) -> Result<Written, Error> {
+        record.outcome = "begun".into();
+        self.put_down(&record, command)?;
+        Ok(Written { record, begun: Instant::now() })
+    }
+
+    pub(super) fn put_down(&self, record: &Record<'_>, command: &Command) -> Result<(), Error> {
         self.write_down(record).map_err(|source| Error::Unrecorded {
             verb: "run",
             path: command.line(),
@@ -145,12 +184,10 @@ impl Sandbox {
 
     /// Writes down that a command did not run.
     fn not_run<T>(&self, written: Written, error: Error) -> Result<T, Error> {
-        let mut record = self.record("run", Verb::Info, String::new(), None);
-        written.complete(&mut record);
+        let mut record = written.ended();
         record.outcome = "failed".into();
         record.code = Some(error.code().into());
         record.error = Some(error.to_string().into());
-        record.run = Some(Box::new(RunRecord { command: written.line, ..RunRecord::default() }));
         // The refusal stands whether or not it could be written down.
         let _ = self.write_down(&record);
         Err(error)
@@ -216,8 +253,9 @@ impl Sandbox {
                 .filter(|place| place.access == zonekeep_confine::plan::Access::Rw)
                 .map(|place| place.host.display().to_string()),
         );
-        let hosts_listed =
-            matches!(self.grant().network().value, zonekeep_policy::policy::Network::Hosts { .. });
+        let judged = command.judged.as_ref().map(|judged| &judged.network);
+        let network = judged.unwrap_or(&self.grant().network().value);
+        let hosts_listed = matches!(network, zonekeep_policy::policy::Network::Hosts { .. });
         let mut notes = notes::notes(&Facts {
             plan,
             limits: &limits,
@@ -244,20 +282,19 @@ impl Sandbox {
             notes,
             backend: plan.backend,
         };
-        let mut record = self.record("run", Verb::Info, cwd, None);
-        written.complete(&mut record);
+        let mut record = written.ended();
+        record.path = cwd.into();
         record.outcome = "done".into();
         record.bytes = output.as_ref().map(|o| o.stdout.total() + o.stderr.total());
-        record.run = Some(Box::new(RunRecord {
-            command: command.line(),
-            backend: Some(plan.backend.as_str().to_owned()),
-            exit_code: ended.code,
-            signal: ended.signal,
-            over: ended.over.map(|over| format!("{over:?}").to_lowercase()),
-            proved: plan.prove.then_some(true),
-            weaker: enclosed.weaker().to_vec(),
-            caught: caught.iter().map(|(path, caught)| caught_line(path, caught)).collect(),
-        }));
+        if let Some(run) = &mut record.run {
+            run.backend = Some(plan.backend.as_str().to_owned());
+            run.exit_code = ended.code;
+            run.signal = ended.signal;
+            run.over = ended.over.map(|over| format!("{over:?}").to_lowercase());
+            run.proved = plan.prove.then_some(true);
+            run.weaker = enclosed.weaker().to_vec();
+            run.caught = caught.iter().map(|(path, caught)| caught_line(path, caught)).collect();
+        }
         self.write_down(&record)
             .map_err(|source| Error::HalfRecorded { path: command.line(), source })?;
         Ok(outcome)
@@ -273,18 +310,15 @@ impl Sandbox {
 /// The record of a command that has begun.
 #[derive(Debug)]
 pub(super) struct Written {
-    id: String,
-    time: String,
+    record: Record<'static>,
     begun: Instant,
-    line: String,
 }
 
 impl Written {
-    fn complete(&self, record: &mut Record<'_>) {
-        record.id = self.id.clone().into();
-        record.time = self.time.clone().into();
-        record.action = "run".into();
-        record.duration_us = self.begun.elapsed().as_micros() as u64;
+    /// Returns the record as it is when the command has ended.
+    fn ended(&self) -> Record<'static> {
+        let duration_us = self.begun.elapsed().as_micros() as u64;
+        Record { duration_us, ..self.record.clone() }
     }
 }
 

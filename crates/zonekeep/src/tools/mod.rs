@@ -21,6 +21,8 @@ mod read_file;
 mod relocation;
 mod schema;
 mod search_files;
+mod shell;
+mod shell_job;
 mod write_file;
 
 /// What a client may assume about a tool.
@@ -117,6 +119,8 @@ pub fn all() -> &'static [Tool] {
         move_file::TOOL,
         copy_file::TOOL,
         file_info::TOOL,
+        shell::TOOL,
+        shell_job::TOOL,
     ];
     TOOLS
 }

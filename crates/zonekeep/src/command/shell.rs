@@ -1,0 +1,441 @@
+//! What an agent wants to run: judged, asked about, confined and written down.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+use zonekeep_policy::policy::{BackendChoice, Network};
+use zonekeep_policy::shell::{
+    self, CommandJudgement, CommandPermit, CommandQuestion, CommandText, CommandVerdict, Decided,
+    Decision, Request, ShellMode,
+};
+use zonekeep_policy::{AgentPath, Approval, Denial, Rule, Verb};
+
+use super::{Command, Judged, Outcome};
+use crate::approve::{self, CommandAsked, Key, Part, Remember};
+use crate::audit::{AnswerRecord, JudgedRecord, PartRecord, Record, RunRecord};
+use crate::error::Error;
+use crate::perform::{refused, rule_record};
+use crate::sandbox::Sandbox;
+
+/// How long a command of an agent may take that does not say.
+const USUAL_TIME: Duration = Duration::from_secs(30);
+
+/// Variables by which a shell that starts runs something else first, or reads
+/// the line in another way than it was judged.
+const FOR_SHELLS: &[&str] =
+    &["BASHOPTS", "BASH_COMPAT", "BASH_ENV", "ENV", "IFS", "POSIXLY_CORRECT", "PS4", "SHELLOPTS"];
+
+/// What an agent wants to run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ShellCall {
+    /// The command line.
+    pub command: String,
+    /// Where it starts, as the agent writes it; the working directory when left
+    /// out.
+    pub cwd: Option<String>,
+    /// How long it may take; half a minute when left out. In the background as
+    /// long as the rules allow.
+    pub timeout: Option<Duration>,
+    /// Whether it goes on while the agent does something else.
+    pub background: bool,
+}
+
+impl ShellCall {
+    /// Returns a call that runs a line.
+    pub fn new(command: impl Into<String>) -> Self {
+        ShellCall { command: command.into(), ..ShellCall::default() }
+    }
+}
+
+/// What became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ran {
+    /// It has ended.
+    Ended(Box<Outcome>),
+    /// It goes on under this number.
+    Background(u64),
+}
+
+/// A line that was judged.
+pub(crate) struct Judging {
+    pub(crate) mode: ShellMode,
+    pub(crate) os_sandbox: bool,
+    pub(crate) request: Request,
+    pub(crate) judgement: CommandJudgement,
+}
+
+impl Sandbox {
+    /// Runs a command line of an agent: as the rules say, at once, after a
+    /// question, or never.
+    pub fn shell(&self, call: &ShellCall) -> Result<Ran, Error> {
+        let begun = Instant::now();
+        let cwd = match &call.cwd {
+            Some(given) => self.target("shell", Verb::Info, given)?.path,
+            None => self.working_dir().clone(),
+        };
+        let mut record = self.record("shell", Verb::Info, cwd.to_string(), None);
+        record.action = "run".into();
+        record.run =
+            Some(Box::new(RunRecord { command: call.command.clone(), ..RunRecord::default() }));
+        let mut record = record.into_owned();
+        let judged = self.judge_here(&call.command, &cwd);
+        let permit = judged.and_then(|judging| {
+            note(&mut record, call, &judging);
+            self.permit(judging, call, &mut record).map_err(Error::from)
+        });
+        let (permit, mode, os_sandbox) = match permit {
+            Ok(permitted) => permitted,
+            Err(error) => {
+                record.duration_us = begun.elapsed().as_micros() as u64;
+                match &error {
+                    Error::Denied(denial) => refused(&mut record, denial),
+                    error => {
+                        record.outcome = "failed".into();
+                        record.code = Some(error.code().into());
+                        record.error = Some(error.detail().unwrap_or_default().to_owned().into());
+                    }
+                }
+                self.write_down(&record).map_err(|source| Error::Unrecorded {
+                    verb: "run",
+                    path: call.command.clone(),
+                    source,
+                })?;
+                return Err(error);
+            }
+        };
+        let command = command(&permit, mode, os_sandbox, call);
+        let written = self.begin_as(record, &command)?;
+        match call.background {
+            true => self.background_begun(written, &command).map(Ran::Background),
+            false => self.run_begun(written, &command, None).map(|o| Ran::Ended(Box::new(o))),
+        }
+    }
+
+    /// Judges a line as it would be judged on this machine.
+    pub(crate) fn judge_here(&self, line: &str, cwd: &AgentPath) -> Result<Judging, Error> {
+        let presumed = self.grant().backend().value != BackendChoice::None;
+        let judging = self.judge_line(line, cwd, presumed)?;
+        // What is refused anyway needs no sandbox to be refused.
+        let refused = matches!(judging.judgement.verdict, CommandVerdict::Deny(_));
+        if refused || !presumed || self.os_sandbox()? {
+            return Ok(judging);
+        }
+        Ok(self.judge_line(line, cwd, false)?)
+    }
+
+    /// Judges a line, given whether the operating system would confine it.
+    pub(crate) fn judge_line(
+        &self,
+        line: &str,
+        cwd: &AgentPath,
+        os_sandbox: bool,
+    ) -> Result<Judging, Denial> {
+        let grant = self.grant();
+        let mode = match (grant.shell().mode(), os_sandbox) {
+            (Some(mode), _) => mode.value,
+            (None, true) => ShellMode::Bash,
+            (None, false) => ShellMode::Argv,
+        };
+        let unfit = |reason: String| Denial::CommandUnfit { line: line.to_owned(), reason };
+        let request = match mode {
+            ShellMode::Bash if !os_sandbox => {
+                return Err(unfit(
+                    "the shell runs only where the operating system confines it, which it does \
+                     not here"
+                        .to_owned(),
+                ));
+            }
+            ShellMode::Bash => Request::line(line, cwd.clone()),
+            ShellMode::Argv => {
+                let words = shell::split(line).map_err(|error| unfit(error.to_string()))?;
+                Request::words(words, cwd.clone())
+            }
+        };
+        let judgement = shell::judge_command(grant, &request, os_sandbox);
+        Ok(Judging { mode, os_sandbox, request, judgement })
+    }
+
+    /// Writes down that a background command was sent a signal.
+    pub(crate) fn note_signal(&self, job: u64, signal: &str, sent: bool) -> Result<(), Error> {
+        let mut record = self.record("shell_job", Verb::Info, String::new(), None);
+        record.action = "signal".into();
+        record.outcome = if sent { "done".into() } else { "failed".into() };
+        let command = format!("{signal} job {job}");
+        record.run = Some(Box::new(RunRecord { command: command.clone(), ..RunRecord::default() }));
+        self.write_down(&record).map_err(|source| Error::HalfRecorded { path: command, source })
+    }
+
+    /// Returns the rule that blocks a command which somebody else decided on.
+    pub(super) fn blocks(&self, command: &Command) -> Option<(Denial, Rule)> {
+        let words = command.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let cwd = self.working_dir().clone();
+        let request = Request::words(words, cwd);
+        let judgement = shell::judge_command(self.grant(), &request, true);
+        match judgement.verdict {
+            CommandVerdict::Deny(denial @ Denial::CommandBlocked { .. })
+                if judgement
+                    .decision
+                    .parts
+                    .iter()
+                    .any(|part| part.approval == Approval::Blocked && part.rule.is_some()) =>
+            {
+                Some((denial, judgement.rule))
+            }
+            _ => None,
+        }
+    }
+
+    fn permit(
+        &self,
+        judging: Judging,
+        call: &ShellCall,
+        record: &mut Record<'static>,
+    ) -> Result<(CommandPermit, ShellMode, bool), Denial> {
+        let Judging { mode, os_sandbox, judgement, .. } = judging;
+        let CommandJudgement { verdict, rule, decision } = judgement;
+        let permit = match verdict {
+            CommandVerdict::Allow(permit) => permit,
+            CommandVerdict::Deny(denial) => return Err(denial),
+            CommandVerdict::Ask(question) => {
+                self.ask_command(question, &rule, &decision, mode, call, record)?
+            }
+        };
+        Ok((permit, mode, os_sandbox))
+    }
+
+    /// Puts a question about a command to the approver, unless the answer is
+    /// remembered.
+    fn ask_command(
+        &self,
+        question: CommandQuestion,
+        rule: &Rule,
+        decision: &Decision,
+        mode: ShellMode,
+        call: &ShellCall,
+        record: &mut Record<'static>,
+    ) -> Result<CommandPermit, Denial> {
+        let (memory, approver) = (&self.shared().memory, &self.shared().approver);
+        let cwd = question.request().cwd.to_string();
+        let gets = format!("{:?}", hosts(question.granted()));
+        let line = Key::Line {
+            mode: mode.as_str(),
+            line: call.command.clone(),
+            cwd: cwd.clone(),
+            background: call.background,
+            gets: gets.clone(),
+        };
+        let pattern = |pattern: &str| Key::Pattern { pattern: pattern.into(), gets: gets.clone() };
+        let held = memory.recall(&line).or_else(|| {
+            // Every command that needs a yes must have one.
+            let asked = decision.parts.iter().filter(|part| needs_yes(part));
+            let held = asked.map(|part| memory.recall(&pattern(&shell::suggest(part)?)));
+            let clear = !decision.must_ask && !decision.degraded && decision.unparsed.is_none();
+            held.collect::<Option<Vec<_>>>().filter(|_| clear)?.pop()
+        });
+        if let Some(held) = held {
+            record.answer = Some(AnswerRecord {
+                approved: true,
+                by: held.by.into(),
+                remember: "session".into(),
+                note: None,
+            });
+            return Ok(question.approved());
+        }
+        let unasked =
+            |reason: String| Denial::CommandUnasked { line: call.command.clone(), reason };
+        if decision.must_ask && !approver.considers() {
+            return Err(unasked("only the user can tell whether a rule forbids it".to_owned()));
+        }
+        let mut reasons = question.reasons.clone();
+        if let Some(first) = reasons.first_mut() {
+            *first = format!("{first} ({})", rule.at);
+        }
+        let asked = CommandAsked {
+            line: call.command.clone(),
+            cwd,
+            parts: decision.parts.iter().map(asked_part).collect(),
+            network: network_words(question.granted(), &self.grant().network().value),
+            pattern: offer(decision),
+            background: call.background,
+        };
+        let request = approve::Request {
+            worker: self.grant().worker().map(str::to_owned),
+            reasons,
+            ..approve::Request::of_command(record.id.to_string(), "shell", asked)
+        };
+        // Whoever is asked may never answer: that it was asked stays.
+        record.outcome = "asked".into();
+        if self.write_down(record).is_err() {
+            return Err(unasked("the question could not be written to the audit log".to_owned()));
+        }
+        let answer = approver.ask(&request).held_to(&request);
+        record.answer = Some(AnswerRecord {
+            approved: answer.approved,
+            by: approver.name().to_owned().into(),
+            remember: answer.remember.shown().into(),
+            note: answer.note.clone().map(Cow::Owned),
+        });
+        if answer.approved {
+            let key = match &answer.remember {
+                Remember::Once => None,
+                Remember::Session => Some((line, request.summary())),
+                Remember::Pattern(given) => Some((pattern(given), format!("run {given} …"))),
+            };
+            if let Some((key, what)) = key {
+                memory.keep(key, what, approver.name().to_owned());
+            }
+            Ok(question.approved())
+        } else if let Some(reason) = answer.unasked {
+            Err(unasked(reason))
+        } else {
+            Err(Denial::CommandDeclined { line: call.command.clone(), note: answer.note })
+        }
+    }
+}
+
+/// Makes the environment one in which bash reads a line as it was judged.
+pub(super) fn prepare(env: &mut BTreeMap<OsString, OsString>) {
+    env.retain(|name, _| {
+        let name = name.to_string_lossy();
+        !FOR_SHELLS.contains(&&*name) && !name.starts_with("BASH_FUNC_")
+    });
+    // In other encodings, what is a letter here can end in a sign of the shell's.
+    let ours = |value: &OsString| {
+        let value = value.to_string_lossy().to_ascii_lowercase();
+        let charset = value.split_once('.').map(|(_, charset)| charset);
+        charset.is_none_or(|charset| charset.starts_with("utf-8") || charset.starts_with("utf8"))
+            && (charset.is_some() || matches!(&*value, "" | "c" | "posix"))
+    };
+    let names = ["LC_ALL", "LC_CTYPE", "LANG"];
+    if names.iter().any(|name| env.get(&OsString::from(name)).is_some_and(|value| !ours(value))) {
+        env.insert("LC_ALL".into(), "C.UTF-8".into());
+    }
+}
+
+fn command(permit: &CommandPermit, mode: ShellMode, os_sandbox: bool, call: &ShellCall) -> Command {
+    let argv = match permit.text() {
+        CommandText::Words(words) => words.clone(),
+        CommandText::Line(line) => {
+            let shell = ["/bin/bash", "--norc", "--noprofile", "-c"];
+            // A line that begins with a dash is no option.
+            shell.into_iter().chain(["--", line.as_str()]).map(str::to_owned).collect()
+        }
+    };
+    let judged = Judged {
+        text: call.command.clone(),
+        bash: mode == ShellMode::Bash,
+        network: permit.network().clone(),
+        os_sandbox,
+    };
+    let mut command = Command::judged(argv, judged);
+    command.cwd = Some(permit.cwd().to_string());
+    match (call.timeout, call.background) {
+        (Some(timeout), _) => command.timeout(timeout),
+        (None, false) => command.timeout(USUAL_TIME),
+        (None, true) => command,
+    }
+}
+
+/// Notes how the rules came to their verdict.
+fn note(record: &mut Record<'static>, call: &ShellCall, judging: &Judging) {
+    let Judging { mode, os_sandbox, request, judgement } = judging;
+    record.rule = Some(rule_record(&judgement.rule).into_owned());
+    record.verdict = verdict_word(&judgement.verdict).into();
+    if let Some(run) = &mut record.run {
+        run.judged = Some(JudgedRecord {
+            mode: mode.as_str().to_owned(),
+            cwd: request.cwd.to_string(),
+            os_sandbox: *os_sandbox,
+            background: call.background,
+            unparsed: judgement.decision.unparsed.as_ref().map(ToString::to_string),
+            parts: judgement.decision.parts.iter().map(part_record).collect(),
+            grants: hosts(&judgement.decision.grants),
+        });
+    }
+}
+
+/// Returns the word for a verdict.
+pub(crate) fn verdict_word(verdict: &CommandVerdict) -> &'static str {
+    match verdict {
+        CommandVerdict::Allow(_) => "allow",
+        CommandVerdict::Ask(_) => "ask",
+        CommandVerdict::Deny(_) => "deny",
+    }
+}
+
+/// Returns what the rules said about one command.
+pub(crate) fn part_record(part: &Decided) -> PartRecord {
+    let place = part.at.file_line();
+    PartRecord {
+        text: part.command.text.clone(),
+        approval: part.approval.to_string(),
+        rule: crate::audit::RuleRecord {
+            file: place.map(|(file, _)| file.to_owned().into()),
+            line: place.map(|(_, line)| line),
+            says: part.says.clone().into(),
+        },
+        why: why(part),
+    }
+}
+
+fn asked_part(part: &Decided) -> Part {
+    Part {
+        text: part.command.text.clone(),
+        approval: part.approval.to_string(),
+        why: why(part),
+        rule: Some(format!("{} ({})", part.says, part.at)),
+    }
+}
+
+/// Returns what of a command needs consent, beside the rule.
+fn why(part: &Decided) -> Vec<String> {
+    let hazards = part.hazards.iter().map(|hazard| format!("'{}' {}", hazard.what, hazard.why));
+    let mut why: Vec<String> = hazards.chain(part.unknown.clone()).collect();
+    if part.must_ask {
+        why.push("a rule that blocks may be for it".to_owned());
+    }
+    why
+}
+
+fn needs_yes(part: &Decided) -> bool {
+    part.approval == Approval::Ask && !part.wrapper
+}
+
+/// Returns the pattern that a yes can be given for, where there is just one.
+fn offer(decision: &Decision) -> Option<String> {
+    if decision.must_ask || decision.degraded || decision.unparsed.is_some() {
+        return None;
+    }
+    let asked = decision.parts.iter().filter(|part| needs_yes(part));
+    let mut offers = asked.map(shell::suggest).collect::<Option<Vec<_>>>()?;
+    offers.dedup();
+    let first = offers.pop()?;
+    offers.is_empty().then_some(first)
+}
+
+/// Returns what a rule gives, in words.
+pub(crate) fn hosts(network: &Network) -> Option<String> {
+    match network {
+        Network::Off => None,
+        Network::On => Some("all hosts".to_owned()),
+        Network::Hosts { allow, presets, .. } => {
+            let names = allow.iter().map(|host| host.value.clone());
+            let sets = presets.iter().map(|preset| format!("those of {}", preset.value));
+            Some(names.chain(sets).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// Returns the network that a command would get, for the person who is asked.
+fn network_words(granted: &Network, usual: &Network) -> Option<String> {
+    let words = |network: &Network| match network {
+        // KNOWN: single hosts cannot be let through yet.
+        Network::Hosts { .. } => {
+            hosts(network).map(|hosts| format!("none yet; the rules name {hosts}"))
+        }
+        network => hosts(network),
+    };
+    words(granted).or_else(|| words(usual))
+}

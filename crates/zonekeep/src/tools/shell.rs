@@ -1,0 +1,127 @@
+//! `shell`: a command, confined to what the agent may use.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Hints, Output, Tool, arguments, schema};
+use crate::command::{JobState, Outcome, Ran, ShellCall};
+use crate::error::Error;
+use crate::sandbox::Sandbox;
+
+const RUNS: Hints =
+    Hints { read_only: false, destructive: true, idempotent: false, open_world: true };
+
+pub(super) const TOOL: Tool = Tool {
+    name: "shell",
+    title: "Run command",
+    description: "Run a command and return what it printed and its exit status. It sees the same \
+                  directories as the file tools and starts in the working directory. Some commands \
+                  need the user's approval and some are never run; the answer says which. With \
+                  `background` it goes on while you do something else: shell_job reads its output \
+                  and stops it.",
+    hints: RUNS,
+    schema: || {
+        schema::object(
+            &[
+                ("command", schema::text("The command line")),
+                (
+                    "cwd",
+                    schema::text("The directory to start in; the working directory if left out"),
+                ),
+                ("timeout", schema::number(1, "Seconds after which it is ended; 30 if left out")),
+                ("background", schema::flag("Return at once, and let it go on")),
+            ],
+            &["command"],
+        )
+    },
+    run,
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    #[serde(alias = "cmd")]
+    command: String,
+    cwd: Option<String>,
+    timeout: Option<u64>,
+    background: Option<bool>,
+}
+
+fn run(sandbox: &Sandbox, value: Value) -> Result<Output, Error> {
+    let args: Arguments = arguments(&TOOL, value)?;
+    let call = ShellCall {
+        command: args.command,
+        cwd: args.cwd,
+        timeout: args.timeout.map(|seconds| Duration::from_secs(seconds.max(1))),
+        background: args.background.unwrap_or(false),
+    };
+    Ok(match sandbox.shell(&call)? {
+        Ran::Ended(outcome) => Output::new(text(&outcome), describe(&outcome)),
+        Ran::Background(job) => Output::new(
+            format!("Started as job {job}. Read its output or stop it with shell_job."),
+            json!({ "job": job }),
+        ),
+    })
+}
+
+/// Writes out what a command came to, for a model.
+pub(super) fn text(outcome: &Outcome) -> String {
+    let mut text = outcome.stdout.clone();
+    if !outcome.stderr.is_empty() {
+        end_line(&mut text);
+        text.push_str("[stderr]\n");
+        text.push_str(&outcome.stderr);
+    }
+    end_line(&mut text);
+    let seconds = outcome.duration_ms as f64 / 1000.0;
+    match (outcome.exit_code, outcome.signal) {
+        _ if outcome.timed_out => {
+            text.push_str(&format!("[ended after {seconds:.1} seconds: it took too long]"));
+        }
+        (Some(code), _) => text.push_str(&format!("[exit status {code}]")),
+        (None, Some(signal)) => text.push_str(&format!("[ended by signal {signal}]")),
+        (None, None) => text.push_str("[ended]"),
+    }
+    for note in &outcome.notes {
+        text.push('\n');
+        text.push_str(note);
+    }
+    text
+}
+
+/// Returns what a command came to, for programs.
+pub(super) fn describe(outcome: &Outcome) -> Value {
+    json!({
+        "stdout": outcome.stdout,
+        "stderr": outcome.stderr,
+        "exit_code": outcome.exit_code,
+        "signal": outcome.signal,
+        "failed": outcome.failed,
+        "timed_out": outcome.timed_out,
+        "truncated": outcome.truncated,
+        "cwd": outcome.cwd,
+        "duration_ms": outcome.duration_ms,
+        "notes": outcome.notes,
+    })
+}
+
+fn end_line(text: &mut String) {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+}
+
+/// Writes out where a background command stands.
+pub(super) fn state_words(state: &JobState) -> String {
+    match state {
+        JobState::Running => "running".to_owned(),
+        JobState::Ended(outcome) => match (outcome.exit_code, outcome.signal) {
+            (Some(code), _) => format!("ended with status {code}"),
+            (None, Some(signal)) => format!("ended by signal {signal}"),
+            (None, None) => "ended".to_owned(),
+        },
+        JobState::Lost(_) => "lost".to_owned(),
+    }
+}
