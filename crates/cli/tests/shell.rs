@@ -299,3 +299,28 @@ fn a_shell_reads_nothing_that_was_not_judged() {
     let run = shell(&project, "ls /repo", NO);
     assert_eq!(run.ok(), "a.txt\nevil.sh\n[exit status 0]", "{run}");
 }
+
+#[test]
+fn what_nobody_could_look_at_is_refused_at_once() {
+    let project = project();
+    let deep =
+        |open: &str, close: &str| format!("{}ls{}", open.repeat(10_000), close.repeat(10_000));
+    for line in [
+        format!("echo {}", "x".repeat(1_000_000)),
+        format!("ls {}", "a ".repeat(500_000)),
+        deep("$(", ")"),
+        deep("(", ")"),
+    ] {
+        let arguments = json!({ "command": line }).to_string();
+        let run =
+            project.zonekeep_with_input(["tool", "shell", "-", "--approve", "all"], &arguments);
+        assert!(run.exit == 1, "{}", run.stderr);
+        assert!(
+            run.stderr.contains("too long") || run.stderr.contains("too deeply"),
+            "{}",
+            run.stderr
+        );
+        assert!(run.stderr.len() < 2_000, "{}", run.stderr.len());
+    }
+    assert!(project.log_lines().iter().all(|line| line.len() < 20_000));
+}

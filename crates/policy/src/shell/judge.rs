@@ -2,6 +2,8 @@
 //! questions.
 
 use super::decide::{Decision, decide, decide_argv};
+use super::line::TOO_LONG;
+use super::parse::MAX_TEXT;
 use crate::denial::Denial;
 use crate::grant::Grant;
 use crate::hosts;
@@ -166,6 +168,10 @@ pub fn judge_command(grant: &Grant, request: &Request, os_sandbox: bool) -> Comm
         };
         return CommandJudgement { verdict: CommandVerdict::Deny(denial), rule, decision };
     }
+    if let Some(reason) = excess(request, &decision) {
+        let denial = Denial::CommandUnfit { line: shown, reason };
+        return CommandJudgement { verdict: CommandVerdict::Deny(denial), rule, decision };
+    }
     let permit = CommandPermit {
         request: request.clone(),
         network: hosts::join(&grant.network().value, &decision.grants),
@@ -203,6 +209,17 @@ pub fn judge_command(grant: &Grant, request: &Request, os_sandbox: bool) -> Comm
         }
     };
     CommandJudgement { verdict, rule, decision }
+}
+
+/// Returns why a command is more than anybody could look at.
+fn excess(request: &Request, decision: &Decision) -> Option<String> {
+    let long = match &request.text {
+        CommandText::Line(line) => line.len() > MAX_TEXT,
+        CommandText::Words(words) => words.iter().map(String::len).sum::<usize>() > MAX_TEXT,
+    };
+    let deep = decision.unparsed.as_ref().filter(|unparsed| unparsed.is_excess());
+    let why = if long { Some(TOO_LONG) } else { deep.map(|unparsed| unparsed.why) };
+    why.map(|why| format!("{why}; write a script with a file tool, or do it in several steps"))
 }
 
 /// Returns what a person should know before they say yes.

@@ -114,6 +114,18 @@ pub struct Unparsed {
     pub at: usize,
 }
 
+/// Why a line is refused that is longer than any that a person would read.
+pub(crate) const TOO_LONG: &str = "the line is too long";
+/// The same for one that is nested deeper.
+pub(crate) const TOO_DEEP: &str = "it is too deeply nested";
+
+impl Unparsed {
+    /// Returns whether there is so much of it that nobody is asked about it.
+    pub fn is_excess(&self) -> bool {
+        self.why == TOO_LONG || self.why == TOO_DEEP
+    }
+}
+
 impl fmt::Display for Word {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -25,7 +25,7 @@ pub use judge::{
 };
 pub use known::hazards::Hazard;
 pub use line::{Line, Redirect, RedirectKind, Simple, Unparsed, Within, Word};
-pub use parse::parse;
+pub use parse::{MAX_TEXT, parse};
 pub use pattern::{Match, Pattern, PatternError};
 pub use rule::{Layer, Preset, Rules, ShellMode};
 pub use words::{NotPlain, split};

@@ -27,6 +27,9 @@ const USUAL_TIME: Duration = Duration::from_secs(30);
 const FOR_SHELLS: &[&str] =
     &["BASHOPTS", "BASH_COMPAT", "BASH_ENV", "ENV", "IFS", "POSIXLY_CORRECT", "PS4", "SHELLOPTS"];
 
+/// Whether `/bin/bash` reads a line as it is judged: macOS has a much older one.
+const BASH_IS_KNOWN: bool = cfg!(target_os = "linux");
+
 /// What an agent wants to run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ShellCall {
@@ -78,7 +81,7 @@ impl Sandbox {
         let mut record = self.record("shell", Verb::Info, cwd.to_string(), None);
         record.action = "run".into();
         record.run =
-            Some(Box::new(RunRecord { command: call.command.clone(), ..RunRecord::default() }));
+            Some(Box::new(RunRecord { command: recorded(&call.command), ..RunRecord::default() }));
         let mut record = record.into_owned();
         let judged = self.judge_here(&call.command, &cwd);
         let permit = judged.and_then(|judging| {
@@ -133,13 +136,19 @@ impl Sandbox {
         os_sandbox: bool,
     ) -> Result<Judging, Denial> {
         let grant = self.grant();
-        let mode = match (grant.shell().mode(), os_sandbox) {
-            (Some(mode), _) => mode.value,
-            (None, true) => ShellMode::Bash,
-            (None, false) => ShellMode::Argv,
+        let mode = match grant.shell().mode() {
+            Some(mode) => mode.value,
+            None if os_sandbox && BASH_IS_KNOWN => ShellMode::Bash,
+            None => ShellMode::Argv,
         };
         let unfit = |reason: String| Denial::CommandUnfit { line: line.to_owned(), reason };
         let request = match mode {
+            ShellMode::Bash if !BASH_IS_KNOWN => {
+                return Err(unfit(
+                    "the shell of this system reads lines in another way than they are judged"
+                        .to_owned(),
+                ));
+            }
             ShellMode::Bash if !os_sandbox => {
                 return Err(unfit(
                     "the shell runs only where the operating system confines it, which it does \
@@ -292,6 +301,15 @@ impl Sandbox {
         } else {
             Err(Denial::CommandDeclined { line: call.command.clone(), note: answer.note })
         }
+    }
+}
+
+/// Returns a command as it is written down: what is too long to run is not kept
+/// whole either.
+fn recorded(line: &str) -> String {
+    match line.len() > shell::MAX_TEXT {
+        true => format!("{}…", line.chars().take(1000).collect::<String>()),
+        false => line.to_owned(),
     }
 }
 

@@ -34,7 +34,9 @@ use std::collections::HashSet;
 use std::mem;
 use std::ops::Range;
 
-use super::line::{Line, Redirect, RedirectKind, Simple, Unparsed, Within, Word};
+use super::line::{
+    Line, Redirect, RedirectKind, Simple, TOO_DEEP, TOO_LONG, Unparsed, Within, Word,
+};
 
 /// Longer lines are not taken apart.
 pub const MAX_TEXT: usize = 64 * 1024;
@@ -57,7 +59,7 @@ type Parsed<T> = Result<T, Unparsed>;
 /// Where any of it is wrong, too long or deep, or not understood for certain.
 pub fn parse(text: &str) -> Result<Line, Unparsed> {
     if text.len() > MAX_TEXT {
-        return Err(Unparsed { why: "the line is too long", at: MAX_TEXT });
+        return Err(Unparsed { why: TOO_LONG, at: MAX_TEXT });
     }
     let strange = |c: char| c.is_control() && !matches!(c, '\t' | '\n');
     if let Some(at) = text.find(strange) {
@@ -151,7 +153,7 @@ impl<'a> Parser<'a> {
     /// Runs `inner` one level deeper.
     fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth == MAX_DEPTH {
-            return Err(self.unparsed("too deeply nested"));
+            return Err(self.unparsed(TOO_DEEP));
         }
         self.depth += 1;
         let result = inner(self)?;
