@@ -309,7 +309,7 @@ fn what_nobody_could_look_at_is_refused_at_once() {
         format!("echo {}", "x".repeat(1_000_000)),
         format!("ls {}", "a ".repeat(500_000)),
         deep("$(", ")"),
-        deep("(", ")"),
+        deep("( ", ")"),
     ] {
         let arguments = json!({ "command": line }).to_string();
         let run =
