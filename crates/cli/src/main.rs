@@ -36,6 +36,7 @@ enum Command {
     Tool(commands::tool::Args),
     Explain(commands::explain::Args),
     Log(commands::log::Args),
+    Replay(commands::replay::Args),
     Approve(commands::approve::Args),
     #[cfg(target_os = "linux")]
     Quarantine(commands::quarantine::Args),
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Tool(args) => commands::tool::run(args),
         Command::Explain(args) => commands::explain::run(args),
         Command::Log(args) => commands::log::run(args),
+        Command::Replay(args) => commands::replay::run(args),
         Command::Approve(args) => commands::approve::run(args),
         #[cfg(target_os = "linux")]
         Command::Quarantine(args) => commands::quarantine::run(args),

@@ -52,6 +52,13 @@ impl Verb {
         }
     }
 
+    /// Returns the verb that a name in a record means.
+    pub fn parse(name: &str) -> Option<Self> {
+        use Verb::{Copy, Delete, Edit, Find, Info, List, Move, Read, Search, Write};
+        let all = [Read, List, Find, Search, Info, Write, Edit, Delete, Move, Copy];
+        all.into_iter().find(|verb| verb.as_str() == name)
+    }
+
     /// Returns the words that follow "Cannot" in a refusal.
     pub fn phrase(self) -> &'static str {
         match self {

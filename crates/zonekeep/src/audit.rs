@@ -7,6 +7,7 @@
 //! nothing happens that could not be recorded; [`read`] puts the two together.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -177,6 +178,15 @@ impl RuleRecord<'_> {
 }
 
 impl Record<'_> {
+    /// Returns what the record is about: the command, the path, or else the tool.
+    pub fn about(&self) -> &str {
+        match &self.run {
+            Some(run) => &run.command,
+            None if self.path.is_empty() => &self.tool,
+            None => &self.path,
+        }
+    }
+
     /// Returns the record with everything that it borrows.
     pub fn into_owned(self) -> Record<'static> {
         Record {
@@ -279,6 +289,36 @@ pub fn read(input: impl io::Read) -> io::Result<(Vec<Record<'static>>, usize)> {
     Ok((records, bad))
 }
 
+/// Hands over records one after the other as they are complete, and at the end
+/// those that have no end; holds no more than those that wait for theirs.
+///
+/// A line that is not a record is passed over; returns how many there were.
+pub fn each(input: impl io::Read, mut take: impl FnMut(Record<'static>)) -> io::Result<usize> {
+    let mut open: BTreeMap<String, (usize, Record<'static>)> = BTreeMap::new();
+    let mut bad = 0;
+    for (number, line) in BufReader::new(input).split(b'\n').enumerate() {
+        let line = line?;
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let Some(record) = parse(&line) else {
+            bad += 1;
+            continue;
+        };
+        let begun = open.remove(&*record.id).map_or(number, |(begun, _)| begun);
+        match &*record.outcome {
+            "begun" | "asked" => {
+                open.insert(record.id.to_string(), (begun, record));
+            }
+            _ => take(record),
+        }
+    }
+    let mut left: Vec<_> = open.into_values().collect();
+    left.sort_by_key(|(begun, _)| *begun);
+    left.into_iter().for_each(|(_, record)| take(record));
+    Ok(bad)
+}
+
 /// Reads one line.
 pub fn parse(line: &[u8]) -> Option<Record<'static>> {
     serde_json::from_slice(line).ok()
@@ -337,6 +377,21 @@ mod tests {
         let shown: Vec<_> = records.iter().map(|r| (&*r.id, &*r.outcome)).collect();
         assert_eq!(shown, [("1", "done"), ("2", "begun"), ("3", "refused")]);
         assert_eq!(bad, 0);
+    }
+
+    #[test]
+    fn records_are_handed_over_when_they_are_complete() {
+        let lines =
+            [("1", "asked"), ("2", "begun"), ("3", "refused"), ("1", "begun"), ("1", "done")];
+        let mut text = String::from("not a record\n\n");
+        for (id, outcome) in lines {
+            text += &serde_json::to_string(&record(id, outcome)).unwrap();
+            text.push('\n');
+        }
+        let mut shown = Vec::new();
+        let bad = each(text.as_bytes(), |r| shown.push(format!("{} {}", r.id, r.outcome)));
+        assert_eq!(bad.unwrap(), 1);
+        assert_eq!(shown, ["3 refused", "1 done", "2 begun"]);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Why an action would be allowed, asked about or refused, and the smallest
 //! change that would allow it. Nothing is done and nothing is written down.
 
+pub mod line;
+pub mod past;
 pub mod run;
 
 use serde::Serialize;
@@ -169,17 +171,7 @@ fn proposal(sandbox: &Sandbox, action: &Action) -> Option<ChangeShown> {
 }
 
 fn shown_change(edits: Vec<Edit>) -> ChangeShown {
-    let edits: Vec<EditShown> = edits
-        .into_iter()
-        .map(|edit| {
-            let (file, line) = match &edit.at {
-                At::File { file, line, .. } => (Some(file.to_string()), Some(*line)),
-                _ => (None, None),
-            };
-            let flag = format!("--set '{}={}'", edit.key, edit.value);
-            EditShown { file, line, key: edit.key, value: edit.value, flag, opens: edit.opens }
-        })
-        .collect();
+    let edits: Vec<EditShown> = edits.into_iter().map(shown_edit).collect();
     let words = edits.iter().map(|edit| {
         let place = match (&edit.file, edit.line) {
             (Some(file), Some(line)) => format!("{file}:{line}: "),
@@ -188,6 +180,37 @@ fn shown_change(edits: Vec<Edit>) -> ChangeShown {
         format!("{place}{}: {}", edit.key, edit.value)
     });
     ChangeShown { text: words.collect::<Vec<_>>().join("; "), edits }
+}
+
+fn shown_edit(edit: Edit) -> EditShown {
+    let (file, line) = match &edit.at {
+        At::File { file, line, .. } => (Some(file.to_string()), Some(*line)),
+        _ => (None, None),
+    };
+    let flag = format!("--set '{}={}'", edit.key, edit.value);
+    EditShown { file, line, key: edit.key, value: edit.value, flag, opens: edit.opens }
+}
+
+/// Writes a rule out with the line it is on.
+pub(crate) fn ruled(rule: &RuleRecord<'_>) -> String {
+    match (&rule.file, rule.line) {
+        (Some(file), Some(line)) => format!("{} ({file}:{line})", rule.says),
+        _ => format!("{} (not in a file)", rule.says),
+    }
+}
+
+/// Returns a text without line breaks, so that it cannot pass for several lines.
+pub(crate) fn flat(text: &str) -> String {
+    text.replace('\n', "\\n")
+}
+
+/// Returns the words for a verdict.
+fn verdict_shown(verdict: &str) -> &'static str {
+    match verdict {
+        "allow" => "allowed",
+        "ask" => "asked about",
+        _ => "denied",
+    }
 }
 
 fn shown_mount(sandbox: &Sandbox, mount: usize) -> MountShown {

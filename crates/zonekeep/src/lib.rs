@@ -27,6 +27,7 @@ pub mod audit;
 pub mod command;
 pub mod explain;
 pub mod project;
+pub mod replay;
 pub mod time;
 pub mod tools;
 pub mod trust;

@@ -119,10 +119,7 @@ impl Sandbox {
             }
             Verdict::Deny(mut denial) => {
                 record.verdict = "deny".into();
-                if let Denial::NoTool { available, .. } = &mut denial {
-                    // Only what can be called here is worth naming.
-                    available.retain(|name| tools::all().iter().any(|tool| tool.name == name));
-                }
+                name_what_exists(&mut denial);
                 Err(denial)
             }
         };
@@ -274,6 +271,13 @@ impl Sandbox {
             Err(_) if self.shared().policy.audit.value == Audit::BestEffort => Ok(()),
             result => result,
         }
+    }
+}
+
+/// Leaves out of a refusal the tools that cannot be called here.
+pub(crate) fn name_what_exists(denial: &mut Denial) {
+    if let Denial::NoTool { available, .. } = denial {
+        available.retain(|name| tools::all().iter().any(|tool| tool.name == name));
     }
 }
 

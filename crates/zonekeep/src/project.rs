@@ -105,10 +105,16 @@ impl Project {
         Self::without_file(dir, overrides)
     }
 
+    /// Reads `file` as if it were the project file of `dir`.
+    pub fn as_if(dir: &Path, file: &Path, overrides: &Overrides) -> Result<Self, ProjectError> {
+        Self::read(&real(dir)?, file, overrides)
+    }
+
     fn read(dir: &Path, file: &Path, overrides: &Overrides) -> Result<Self, ProjectError> {
         let text = read_text(file)?;
-        let shown = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let loaded = config::load(&text, &shown, file, overrides);
+        let name = file.file_name().unwrap_or_default();
+        let shown = name.to_string_lossy().into_owned();
+        let loaded = config::load(&text, &shown, &dir.join(name), overrides);
         match loaded.policy {
             Some(policy) => Ok(Project {
                 dir: dir.to_owned(),
@@ -135,6 +141,26 @@ impl Project {
             }),
         }
     }
+}
+
+/// Returns the worker files of a project: `NAME.worker` and
+/// `NAME/worker.worker`, at the top and in `workers/`.
+pub fn worker_files(project: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for dir in [project.to_owned(), project.join("workers")] {
+        let Ok(entries) = fs::read_dir(&dir) else { continue };
+        for entry in entries {
+            let path = entry?.path();
+            let nested = path.join("worker.worker");
+            if path.extension().is_some_and(|ext| ext == "worker") && path.is_file() {
+                files.push(path);
+            } else if nested.is_file() {
+                files.push(nested);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 fn real(dir: &Path) -> Result<PathBuf, ProjectError> {

@@ -1,8 +1,7 @@
 //! `zonekeep check`: finds every problem in the project's files.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
@@ -141,7 +140,7 @@ fn inspect(project: &Project, found: &mut Findings) -> Result<(), Failure> {
         Err(error) => return Err(error.into()),
     }
     let mut names: BTreeMap<String, String> = BTreeMap::new();
-    for path in worker_files(&project.dir)? {
+    for path in project::worker_files(&project.dir)? {
         let file = path.strip_prefix(&project.dir).unwrap_or(&path).to_string_lossy().into_owned();
         let text = match project::read_text(&path) {
             Ok(text) => text,
@@ -196,24 +195,4 @@ fn at_problem(at: &At, found: &Findings) -> Problem {
         width: 1,
         hint: None,
     }
-}
-
-/// Returns the worker files of a project: `NAME.worker` and
-/// `NAME/worker.worker`, at the top and in `workers/`.
-fn worker_files(project: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let mut files = Vec::new();
-    for dir in [project.to_owned(), project.join("workers")] {
-        let Ok(entries) = fs::read_dir(&dir) else { continue };
-        for entry in entries {
-            let path = entry?.path();
-            let nested = path.join("worker.worker");
-            if path.extension().is_some_and(|ext| ext == "worker") && path.is_file() {
-                files.push(path);
-            } else if nested.is_file() {
-                files.push(nested);
-            }
-        }
-    }
-    files.sort();
-    Ok(files)
 }

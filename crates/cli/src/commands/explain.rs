@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use zonekeep::approve::visible;
-use zonekeep::explain::{Explanation, explain, run::explain_run};
+use zonekeep::explain::line::explain_line;
+use zonekeep::explain::run::explain_run;
+use zonekeep::explain::{Explanation, explain};
 use zonekeep::policy::Verb;
 
 use super::run::ConfineArgs;
@@ -18,22 +20,26 @@ use crate::output;
 /// Examples:
 ///   zonekeep explain read /input/a.txt
 ///   zonekeep explain write /input/a.txt --json
-///   zonekeep explain run --rw . -- cargo test
+///   zonekeep explain run 'git log | head' # what the rules say about an agent's line
+///   zonekeep explain run --rw . -- cargo test # what the command would see and reach
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
     /// What would be done
     #[arg(value_enum)]
     verb: Explained,
-    /// The path, as an agent would write it
-    #[arg(required_unless_present = "command")]
+    /// The path, as an agent would write it; after `explain run` the command line
+    #[arg(required_unless_present = "command", value_name = "PATH|LINE")]
     path: Option<String>,
+    /// Where the command line would start, as an agent would write it
+    #[arg(long, value_name = "PATH")]
+    cwd: Option<String>,
     /// Print the explanation as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     confine: ConfineArgs,
-    /// The command, after `explain run`
+    /// The command whose plan is shown, after `explain run`
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -48,12 +54,23 @@ enum Explained {
 
 pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     answer_in_json(args.json);
+    let usage = |text: &str| Err(Failure::message(USAGE, text));
     let verb = match args.verb {
-        Explained::Run if args.command.is_empty() || args.path.is_some() => {
-            let usage = "write the command behind two dashes: zonekeep explain run -- COMMAND";
-            return Err(Failure::message(USAGE, usage));
+        Explained::Run => {
+            return match (&args.path, args.command.is_empty()) {
+                (Some(line), true) => explain_text(&args, line),
+                (None, false) if args.cwd.is_none() => {
+                    plan(&args.confine, &args.command, args.json)
+                }
+                (None, false) => {
+                    usage("--cwd is for a command line, not for a command behind two dashes")
+                }
+                _ => usage(
+                    "write a command line as one word, or a command behind two dashes: zonekeep explain run 'LINE', or zonekeep explain run -- COMMAND",
+                ),
+            };
         }
-        Explained::Run => return plan(&args.confine, &args.command, args.json),
+        _ if args.cwd.is_some() => return usage("--cwd is for `explain run`"),
         Explained::Read => Verb::Read,
         Explained::Write => Verb::Write,
         Explained::Delete => Verb::Delete,
@@ -67,6 +84,17 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         output::json(&explanation)?;
     } else {
         output::text(&visible(&show(&explanation)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what the rules say about a command line of an agent's.
+fn explain_text(args: &Args, line: &str) -> Result<ExitCode, Failure> {
+    let sandbox = args.confine.open()?;
+    let explained = explain_line(&sandbox, line, args.cwd.as_deref());
+    match args.json {
+        true => output::json(&explained)?,
+        false => output::text(&visible(&explained.to_string()))?,
     }
     Ok(ExitCode::SUCCESS)
 }

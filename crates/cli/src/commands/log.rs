@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use zonekeep::approve::visible;
 use zonekeep::audit::{self, Record, RunRecord};
+use zonekeep::explain::past::Past;
 
-use crate::failure::{Failure, answer_in_json};
+use crate::failure::{Failure, NEGATIVE, answer_in_json};
 use crate::output;
 use crate::project_args::{ProjectArgs, state};
 
@@ -21,12 +22,16 @@ use crate::project_args::{ProjectArgs, state};
 ///   zonekeep log --verdict deny
 ///   zonekeep log --path /output --follow
 ///   zonekeep log --json -n 0 | jq -r .path
+///   zonekeep log --why 4f1c-12
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
     /// Keep showing records as they are written
     #[arg(short, long)]
     follow: bool,
+    /// Show all that was decided about one record; the end of its id will do
+    #[arg(long, value_name = "ID", conflicts_with_all = ["follow", "n"])]
+    why: Option<String>,
     /// How many of the newest records to show; 0 for all
     #[arg(short, default_value_t = 50)]
     n: usize,
@@ -85,6 +90,9 @@ impl Filter {
 pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     answer_in_json(args.json);
     let files = logs(&args)?;
+    if let Some(id) = &args.why {
+        return why(&args, &files, id);
+    }
     let mut shown: VecDeque<Record> = VecDeque::new();
     let mut bad = 0;
     let mut ends = Vec::new();
@@ -125,6 +133,54 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         follow(&args, &files, ends)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Shows one record with all that was decided.
+fn why(args: &Args, files: &[PathBuf], id: &str) -> Result<ExitCode, Failure> {
+    let mut found: Vec<Record> = Vec::new();
+    for path in files {
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error.into()),
+        };
+        audit::each(file, |record| {
+            if is_meant(&record.id, id) && args.filter.admits(&record) {
+                found.push(record);
+            }
+        })?;
+    }
+    if let Some(exact) = found.iter().position(|record| record.id == id) {
+        found = vec![found.swap_remove(exact)];
+    }
+    match found.as_slice() {
+        [] => Err(Failure::message(NEGATIVE, format!("no record has the id '{id}'"))
+            .hint("`zonekeep log -n 0` shows the ids of all records")),
+        [record] => {
+            match args.json {
+                true => output::json(record)?,
+                false => output::text(&visible(&Past(record).to_string()))?,
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        several => {
+            let ids: Vec<&str> = several.iter().rev().take(8).map(|record| &*record.id).collect();
+            let more = several.len().saturating_sub(ids.len());
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            Err(Failure::message(NEGATIVE, format!("'{id}' is the end of {} ids", several.len()))
+                .hint(format!("write more of it: {}{more}", ids.join(", "))))
+        }
+    }
+}
+
+/// Returns whether a text stands for an id: all of it, or its end. A number alone
+/// is the number in a session.
+fn is_meant(id: &str, text: &str) -> bool {
+    match id.strip_suffix(text) {
+        _ if text.is_empty() => false,
+        Some(rest) => rest.is_empty() || text.contains('-') || rest.ends_with('-'),
+        None => false,
+    }
 }
 
 fn logs(args: &Args) -> Result<Vec<PathBuf>, Failure> {
@@ -187,11 +243,7 @@ fn show(record: &Record) -> String {
         .as_ref()
         .map(|answer| format!("  {} by {}", if answer.approved { "yes" } else { "no" }, answer.by));
     let run = record.run.as_deref();
-    let about = match run {
-        Some(run) => &run.command,
-        None if record.path.is_empty() => &*record.tool,
-        None => &*record.path,
-    };
+    let about = record.about();
     let ended = run.map(how_it_ended).unwrap_or_default();
     let line = format!(
         "{seconds}  {}{worker}  {:<5} {:<7} {} {about}{to}{code}{ended}{bytes}{}{}",

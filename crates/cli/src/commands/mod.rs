@@ -8,6 +8,7 @@ pub(crate) mod init;
 pub(crate) mod log;
 #[cfg(target_os = "linux")]
 pub(crate) mod quarantine;
+pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod tool;

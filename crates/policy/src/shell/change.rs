@@ -77,13 +77,13 @@ pub fn smallest(policy: &Policy, cwd: &AgentPath, line: &str) -> Option<Vec<Inse
         if decision.approval == Approval::PreApproved {
             return Some(inserts);
         }
-        inserts.push(next(&mut trial, &decision)?);
+        inserts.push(insert(&mut trial, &decision)?);
     }
     None
 }
 
-/// Adds one rule for the first command that is asked about.
-fn next(policy: &mut Policy, decision: &Decision) -> Option<Insert> {
+/// Adds the narrowest rule for the first command of a line that is asked about.
+pub fn insert(policy: &mut Policy, decision: &Decision) -> Option<Insert> {
     let part = decision.parts.iter().find(|part| part.approval == Approval::Ask)?;
     let text = suggest(part)?;
     let place = part.rule.map_or(policy.shell.rules.len(), |(_, index)| index);

@@ -168,7 +168,9 @@ pub fn judge_command(grant: &Grant, request: &Request, os_sandbox: bool) -> Comm
         };
         return CommandJudgement { verdict: CommandVerdict::Deny(denial), rule, decision };
     }
-    if let Some(reason) = excess(request, &decision) {
+    if decision.approval != Approval::Blocked
+        && let Some(reason) = excess(request, &decision)
+    {
         let denial = Denial::CommandUnfit { line: shown, reason };
         return CommandJudgement { verdict: CommandVerdict::Deny(denial), rule, decision };
     }

@@ -4,7 +4,7 @@ mod background;
 mod enclose;
 mod notes;
 mod run;
-mod shell;
+pub(crate) mod shell;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -114,7 +114,8 @@ impl Command {
     }
 }
 
-fn quoted(word: &str) -> String {
+/// Writes a word so that a shell reads it as it is.
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
         true => word.to_owned(),

@@ -10,13 +10,13 @@ use zonekeep_policy::shell::{
     self, CommandJudgement, CommandPermit, CommandQuestion, CommandText, CommandVerdict, Decided,
     Decision, Request, ShellMode,
 };
-use zonekeep_policy::{AgentPath, Approval, Denial, Rule, Verb};
+use zonekeep_policy::{AgentPath, Approval, Denial, Grant, Rule, Verb};
 
 use super::{Command, Judged, Outcome};
 use crate::approve::{self, CommandAsked, Key, Part, Remember};
-use crate::audit::{AnswerRecord, JudgedRecord, PartRecord, Record, RunRecord};
+use crate::audit::{AnswerRecord, JudgedRecord, PartRecord, Record, RuleRecord, RunRecord};
 use crate::error::Error;
-use crate::perform::{refused, rule_record};
+use crate::perform::{name_what_exists, refused, rule_record};
 use crate::sandbox::Sandbox;
 
 /// How long a command of an agent may take that does not say.
@@ -135,35 +135,7 @@ impl Sandbox {
         cwd: &AgentPath,
         os_sandbox: bool,
     ) -> Result<Judging, Denial> {
-        let grant = self.grant();
-        let mode = match grant.shell().mode() {
-            Some(mode) => mode.value,
-            None if os_sandbox && BASH_IS_KNOWN => ShellMode::Bash,
-            None => ShellMode::Argv,
-        };
-        let unfit = |reason: String| Denial::CommandUnfit { line: line.to_owned(), reason };
-        let request = match mode {
-            ShellMode::Bash if !BASH_IS_KNOWN => {
-                return Err(unfit(
-                    "the shell of this system reads lines in another way than they are judged"
-                        .to_owned(),
-                ));
-            }
-            ShellMode::Bash if !os_sandbox => {
-                return Err(unfit(
-                    "the shell runs only where the operating system confines it, which it does \
-                     not here"
-                        .to_owned(),
-                ));
-            }
-            ShellMode::Bash => Request::line(line, cwd.clone()),
-            ShellMode::Argv => {
-                let words = shell::split(line).map_err(|error| unfit(error.to_string()))?;
-                Request::words(words, cwd.clone())
-            }
-        };
-        let judgement = shell::judge_command(grant, &request, os_sandbox);
-        Ok(Judging { mode, os_sandbox, request, judgement })
+        judge_line(self.grant(), line, cwd, os_sandbox)
     }
 
     /// Writes down that a background command was sent a signal.
@@ -179,21 +151,7 @@ impl Sandbox {
     /// Returns the rule that blocks a command which somebody else decided on.
     pub(super) fn blocks(&self, command: &Command) -> Option<(Denial, Rule)> {
         let words = command.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        let cwd = self.working_dir().clone();
-        let request = Request::words(words, cwd);
-        let judgement = shell::judge_command(self.grant(), &request, true);
-        match judgement.verdict {
-            CommandVerdict::Deny(denial @ Denial::CommandBlocked { .. })
-                if judgement
-                    .decision
-                    .parts
-                    .iter()
-                    .any(|part| part.approval == Approval::Blocked && part.rule.is_some()) =>
-            {
-                Some((denial, judgement.rule))
-            }
-            _ => None,
-        }
+        blocks(self.grant(), words)
     }
 
     fn permit(
@@ -206,7 +164,10 @@ impl Sandbox {
         let CommandJudgement { verdict, rule, decision } = judgement;
         let permit = match verdict {
             CommandVerdict::Allow(permit) => permit,
-            CommandVerdict::Deny(denial) => return Err(denial),
+            CommandVerdict::Deny(mut denial) => {
+                name_what_exists(&mut denial);
+                return Err(denial);
+            }
             CommandVerdict::Ask(question) => {
                 self.ask_command(question, &rule, &decision, mode, call, record)?
             }
@@ -313,6 +274,74 @@ fn recorded(line: &str) -> String {
     }
 }
 
+/// Judges a line under a grant, given whether the operating system would confine
+/// it.
+pub(crate) fn judge_line(
+    grant: &Grant,
+    line: &str,
+    cwd: &AgentPath,
+    os_sandbox: bool,
+) -> Result<Judging, Denial> {
+    let mode = mode(grant, os_sandbox);
+    let unfit = |reason: String| Denial::CommandUnfit { line: line.to_owned(), reason };
+    let request = match mode {
+        ShellMode::Bash if !BASH_IS_KNOWN => {
+            return Err(unfit(
+                "the shell of this system reads lines in another way than they are judged"
+                    .to_owned(),
+            ));
+        }
+        ShellMode::Bash if !os_sandbox => {
+            return Err(unfit(
+                "the shell runs only where the operating system confines it, which it does \
+                 not here"
+                    .to_owned(),
+            ));
+        }
+        ShellMode::Bash => Request::line(line, cwd.clone()),
+        ShellMode::Argv => {
+            let words = shell::split(line).map_err(|error| unfit(error.to_string()))?;
+            Request::words(words, cwd.clone())
+        }
+    };
+    let judgement = shell::judge_command(grant, &request, os_sandbox);
+    Ok(Judging { mode, os_sandbox, request, judgement })
+}
+
+/// Returns how the text of a command is understood.
+pub(crate) fn mode(grant: &Grant, os_sandbox: bool) -> ShellMode {
+    match grant.shell().mode() {
+        Some(mode) => mode.value,
+        None if os_sandbox && BASH_IS_KNOWN => ShellMode::Bash,
+        None => ShellMode::Argv,
+    }
+}
+
+/// Returns the rule by which a line was not fit to be judged.
+pub(crate) fn mode_rule(grant: &Grant, os_sandbox: bool) -> RuleRecord<'static> {
+    let place = grant.shell().mode().and_then(|mode| mode.at.file_line());
+    RuleRecord {
+        file: place.map(|(file, _)| file.to_owned().into()),
+        line: place.map(|(_, line)| line),
+        says: format!("shell.mode: {}", mode(grant, os_sandbox)).into(),
+    }
+}
+
+/// Returns the rule that blocks a command which somebody else decided on.
+pub(crate) fn blocks(grant: &Grant, words: Vec<String>) -> Option<(Denial, Rule)> {
+    let cwd = grant.view().working_dir().clone();
+    let judgement = shell::judge_command(grant, &Request::words(words, cwd), true);
+    let by_rule = |part: &Decided| part.approval == Approval::Blocked && part.rule.is_some();
+    match judgement.verdict {
+        CommandVerdict::Deny(denial @ Denial::CommandBlocked { .. })
+            if judgement.decision.parts.iter().any(by_rule) =>
+        {
+            Some((denial, judgement.rule))
+        }
+        _ => None,
+    }
+}
+
 /// Makes the environment one in which bash reads a line as it was judged.
 pub(super) fn prepare(env: &mut BTreeMap<OsString, OsString>) {
     env.retain(|name, _| {
@@ -389,7 +418,7 @@ pub(crate) fn part_record(part: &Decided) -> PartRecord {
     PartRecord {
         text: part.command.text.clone(),
         approval: part.approval.to_string(),
-        rule: crate::audit::RuleRecord {
+        rule: RuleRecord {
             file: place.map(|(file, _)| file.to_owned().into()),
             line: place.map(|(_, line)| line),
             says: part.says.clone().into(),
@@ -408,7 +437,7 @@ fn asked_part(part: &Decided) -> Part {
 }
 
 /// Returns what of a command needs consent, beside the rule.
-fn why(part: &Decided) -> Vec<String> {
+pub(crate) fn why(part: &Decided) -> Vec<String> {
     let hazards = part.hazards.iter().map(|hazard| format!("'{}' {}", hazard.what, hazard.why));
     let mut why: Vec<String> = hazards.chain(part.unknown.clone()).collect();
     if part.must_ask {
@@ -447,7 +476,7 @@ pub(crate) fn hosts(network: &Network) -> Option<String> {
 }
 
 /// Returns the network that a command would get, for the person who is asked.
-fn network_words(granted: &Network, usual: &Network) -> Option<String> {
+pub(crate) fn network_words(granted: &Network, usual: &Network) -> Option<String> {
     let words = |network: &Network| match network {
         // KNOWN: single hosts cannot be let through yet.
         Network::Hosts { .. } => {
