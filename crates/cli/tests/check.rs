@@ -98,7 +98,7 @@ aproval: { mode: tool }
     7 | aproval: { mode: tool }
       | ^^^^^^^
       |
-      = help: did you mean 'approval'? known keys: name, version, description, model, sandbox, approval, delegation, tools, tool_rules, shell_rules, shell_default, audit
+      = help: did you mean 'approval'? known keys: name, version, description, model, sandbox, approval, delegation, tools, tool_rules, shell, shell_rules, shell_default, audit
     ");
 }
 
@@ -308,7 +308,7 @@ fn worker_files_are_checked_against_the_project() {
     3 | child_sandbox: {}
       | ^^^^^^^^^^^^^
       |
-      = help: known keys: name, description, model, compatible_models, sandbox, tools, tool_rules, shell_rules, shell_default, attachment_policy, output_schema, locked, mode, max_context_tokens, allow_empty_input
+      = help: known keys: name, description, model, compatible_models, sandbox, tools, tool_rules, shell, shell_rules, shell_default, attachment_policy, output_schema, locked, mode, max_context_tokens, allow_empty_input
     ");
 }
 

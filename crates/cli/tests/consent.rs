@@ -261,7 +261,7 @@ fn tool_rules_ask_and_block_as_well() {
 
     --- stderr
     Cannot use 'delete_file': the tool is not available.
-    Available tools: copy_file, edit_file, file_info, list_files, move_file, read_file, search_files, write_file
+    Available tools: copy_file, edit_file, file_info, list_files, move_file, read_file, search_files, shell and 2 more
     ");
     assert!(!project.zonekeep(["tool"]).ok().contains("delete_file\n"));
 }

@@ -134,7 +134,33 @@ fn blocked_is_blocked_in_every_mode_and_from_every_door() {
     assert!(run.exit == 125 && run.stderr.contains("not allowed"), "{run}");
     let run = project.zonekeep(["run", "--", "sh", "-c", "rm -rf /repo"]);
     assert!(run.exit == 125 && run.stderr.contains("not allowed"), "{run}");
+    // Also where agents have no shell at all.
+    let run = project.zonekeep([
+        "run",
+        "--set",
+        "tool_rules.shell.allowed=false",
+        "--",
+        "rm",
+        "-rf",
+        "repo",
+    ]);
+    assert!(run.exit == 125 && run.stderr.contains("not allowed"), "{run}");
     assert_eq!(project.tree("repo"), ["a.txt"]);
+}
+
+/// Files of any name make a repository, and its configuration names programs.
+#[test]
+fn a_planted_repository_runs_nothing() {
+    let project = project()
+        .file("repo/bare/HEAD", "ref: refs/heads/main\n")
+        .file("repo/bare/config", "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = /repo\n\tfsmonitor = touch /repo/planted\n")
+        .file("repo/bare/objects/.keep", "")
+        .file("repo/bare/refs/heads/.keep", "");
+    for line in ["git status", "git diff"] {
+        call(&project, json!({ "command": line, "cwd": "/repo/bare" }), YES);
+        shell(&project, &format!("cd /repo/bare && {line}"), YES);
+        assert!(!project.exists("repo/planted"), "{line}");
+    }
 }
 
 #[test]
@@ -322,5 +348,5 @@ fn what_nobody_could_look_at_is_refused_at_once() {
         );
         assert!(run.stderr.len() < 2_000, "{}", run.stderr.len());
     }
-    assert!(project.log_lines().iter().all(|line| line.len() < 20_000));
+    assert!(project.log_lines().iter().all(|line| line.len() < 100_000));
 }

@@ -56,6 +56,8 @@ fn the_tools_are_listed_with_their_schemas() {
         "move_file",
         "copy_file",
         "file_info",
+        "shell",
+        "shell_job",
     ];
     assert_eq!(names, all);
 
@@ -564,7 +566,7 @@ fn wrong_usage_exits_with_2_and_says_what_is_right() {
 
     --- stderr
     Cannot use 'raed_file': the tool is not available.
-    Available tools: copy_file, delete_file, edit_file, file_info, list_files, move_file, read_file, search_files and 1 more
+    Available tools: copy_file, delete_file, edit_file, file_info, list_files, move_file, read_file, search_files and 3 more
     ");
     for bad in [json!({}), json!({ "path": 3 }), json!({ "path": "a", "offset": -1 })] {
         assert_eq!(

@@ -306,12 +306,12 @@ impl Grant {
     }
 
     /// Returns whether the tool exists for this worker. A worker without any
-    /// directory is a pure function: no file tool exists for it.
+    /// directory is a pure function: no file tool and no shell exists for it.
     pub fn has_tool(&self, tool: &str) -> bool {
         let tool = tool_name::main_tool(tool);
         let listed =
             self.tools.as_ref().is_none_or(|tools| tools.value.iter().any(|name| name == tool));
-        let pure = self.view.mounts().is_empty() && FILE_TOOLS.contains(&tool);
+        let pure = self.view.mounts().is_empty() && (FILE_TOOLS.contains(&tool) || tool == "shell");
         let blocked = self.tool_rule(tool).is_some_and(|rule| rule.value == Approval::Blocked);
         listed && !pure && !blocked
     }
@@ -418,9 +418,9 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_without_directories_has_no_file_tool() {
+    fn a_worker_without_directories_has_no_file_tool_and_no_shell() {
         let child = grant("data:rw").narrow(&Needs::default()).unwrap();
-        assert_eq!(child.tools(), OTHER_TOOLS);
+        assert_eq!(child.tools(), ["call_worker"]);
         assert!(grant("data:rw").has_tool("read_file"));
     }
 

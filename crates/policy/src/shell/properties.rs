@@ -9,7 +9,7 @@ use crate::needs::{Needs, ZoneNeeds};
 use crate::path::AgentPath;
 use crate::policy::{Consent, Network, Policy, Shell, ShellRule};
 use crate::source::{At, Ruled};
-use crate::zone::Approval;
+use crate::zone::{Approval, Mode, Zone};
 
 fn approval() -> impl Strategy<Value = Approval> {
     prop_oneof![Just(Approval::PreApproved), Just(Approval::Ask), Just(Approval::Blocked)]
@@ -124,6 +124,7 @@ fn line() -> impl Strategy<Value = String> {
 
 fn grant(shell: &Shell, consent: Consent) -> Grant {
     let mut policy = Policy::empty("/p");
+    policy.zones.push(Zone::new("repo", "/p/repo", Mode::Rw, At::Default));
     policy.shell = shell.clone();
     policy.consent = Ruled::default_of(consent);
     Grant::of(&policy)

@@ -12,9 +12,23 @@ pub(crate) enum Key {
     /// The verb, the normalised paths, and whether something may be overwritten.
     Path { verb: &'static str, path: String, to: Option<String>, overwrite: bool },
     /// A command line, exactly; where it starts, and what it gets.
-    Line { mode: &'static str, line: String, cwd: String, background: bool, gets: String },
-    /// Commands that begin like this, and what they get.
-    Pattern { pattern: String, gets: String },
+    Line {
+        worker: Option<String>,
+        mode: &'static str,
+        line: String,
+        cwd: String,
+        background: bool,
+        gets: String,
+    },
+    /// Commands that begin like this, where that matters the directory they
+    /// start in, and what they get.
+    Pattern {
+        worker: Option<String>,
+        pattern: String,
+        cwd: Option<String>,
+        background: bool,
+        gets: String,
+    },
 }
 
 impl Key {

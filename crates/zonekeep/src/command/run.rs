@@ -138,8 +138,11 @@ impl Sandbox {
         let (shown, cwd) = self.start_dir(plan, command)?;
         let mut env = enclosed.env.clone();
         env.extend(command.env.iter().map(|(name, value)| (name.into(), value.into())));
-        if command.judged.as_ref().is_some_and(|judged| judged.bash) {
-            shell::prepare(&mut env);
+        if let Some(judged) = &command.judged {
+            shell::distrust(&mut env);
+            if judged.bash {
+                shell::prepare(&mut env);
+            }
         }
         env.insert("HOME".into(), plan.home.clone().into());
         env.insert("PWD".into(), cwd.clone().into());

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::time::{Duration, Instant};
 
+use zonekeep_policy::judge::Cause;
 use zonekeep_policy::policy::{BackendChoice, Network};
 use zonekeep_policy::shell::{
     self, CommandJudgement, CommandPermit, CommandQuestion, CommandText, CommandVerdict, Decided,
@@ -189,14 +190,23 @@ impl Sandbox {
         let (memory, approver) = (&self.shared().memory, &self.shared().approver);
         let cwd = question.request().cwd.to_string();
         let gets = format!("{:?}", hosts(question.granted()));
+        let worker = self.grant().worker().map(str::to_owned);
         let line = Key::Line {
+            worker: worker.clone(),
             mode: mode.as_str(),
             line: call.command.clone(),
             cwd: cwd.clone(),
             background: call.background,
             gets: gets.clone(),
         };
-        let pattern = |pattern: &str| Key::Pattern { pattern: pattern.into(), gets: gets.clone() };
+        let pattern = |pattern: &str| Key::Pattern {
+            worker: worker.clone(),
+            pattern: pattern.to_owned(),
+            // A program that is named by where it lies is another one elsewhere.
+            cwd: pattern.contains('/').then(|| cwd.clone()),
+            background: call.background,
+            gets: gets.clone(),
+        };
         let held = memory.recall(&line).or_else(|| {
             // Every command that needs a yes must have one.
             let asked = decision.parts.iter().filter(|part| needs_yes(part));
@@ -224,7 +234,7 @@ impl Sandbox {
         }
         let asked = CommandAsked {
             line: call.command.clone(),
-            cwd,
+            cwd: cwd.clone(),
             parts: decision.parts.iter().map(asked_part).collect(),
             network: network_words(question.granted(), &self.grant().network().value),
             pattern: offer(decision),
@@ -329,17 +339,24 @@ pub(crate) fn mode_rule(grant: &Grant, os_sandbox: bool) -> RuleRecord<'static> 
 
 /// Returns the rule that blocks a command which somebody else decided on.
 pub(crate) fn blocks(grant: &Grant, words: Vec<String>) -> Option<(Denial, Rule)> {
-    let cwd = grant.view().working_dir().clone();
-    let judgement = shell::judge_command(grant, &Request::words(words, cwd), true);
-    let by_rule = |part: &Decided| part.approval == Approval::Blocked && part.rule.is_some();
-    match judgement.verdict {
-        CommandVerdict::Deny(denial @ Denial::CommandBlocked { .. })
-            if judgement.decision.parts.iter().any(by_rule) =>
-        {
-            Some((denial, judgement.rule))
-        }
-        _ => None,
-    }
+    // Whether agents have the tool has no part in this.
+    let decision = shell::decide_argv(grant, grant.view().working_dir(), &words, true);
+    let by_rule = |part: &&Decided| part.approval == Approval::Blocked && part.rule.is_some();
+    let part = decision.parts.iter().find(by_rule)?;
+    let line = Request::words(words, grant.view().working_dir().clone()).shown();
+    let denial = Denial::CommandBlocked { line, allowed: Vec::new() };
+    let (says, at) = (part.says.clone(), part.at.clone());
+    Some((denial, Rule { at, says, cause: Cause::Command }))
+}
+
+/// Adds a setting of git: what looks like a repository is none unless it is named
+/// so. Files of any name can make one, and its configuration names programs.
+pub(super) fn distrust(env: &mut BTreeMap<OsString, OsString>) {
+    let count = env.get(OsStr::new("GIT_CONFIG_COUNT")).and_then(|count| count.to_str());
+    let count: u32 = count.and_then(|count| count.parse().ok()).unwrap_or(0);
+    env.insert(format!("GIT_CONFIG_KEY_{count}").into(), "safe.bareRepository".into());
+    env.insert(format!("GIT_CONFIG_VALUE_{count}").into(), "explicit".into());
+    env.insert("GIT_CONFIG_COUNT".into(), (count + 1).to_string().into());
 }
 
 /// Makes the environment one in which bash reads a line as it was judged.

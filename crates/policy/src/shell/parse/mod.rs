@@ -244,7 +244,8 @@ impl<'a> Parser<'a> {
             return Err(self.unparsed("too many redirections"));
         }
         for draft in &mut self.drafts[commands] {
-            draft.redirects.extend_from_slice(redirects);
+            // Those of the command itself come later, and so win.
+            draft.redirects.splice(0..0, redirects.iter().cloned());
         }
         Ok(())
     }
