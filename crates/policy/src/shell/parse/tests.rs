@@ -163,7 +163,7 @@ fn redirections_stand_on_each_command_they_hold_for() {
         ("a <b >c >>d 2>e 2>>f <>g >|h &>i &>>j >&k", &["a_<b_>c_>>d_2>e_2>>f_<>g_>h_>i_>>j_>k"]),
         ("a 2>&1 >&2 <&3 2>&- >&3- 1>& 2", &["a_2&1_&2_&3_2&-_&3-_1&2"]),
         ("a2>b 2 >c \"2\">d {fd}>e {f}x", &["a2_2_2_{f}x_>b_>c_>d_{fd}>e"]),
-        ("{ a; b >x; } >y; (c) 2>z", &["a_>y", "b_>x_>y", "c_2>z"]),
+        ("{ a; b >x; } >y; (c) 2>z", &["a_>y", "b_>y_>x", "c_2>z"]),
         ("for i in 1; do a; done <f | while b; do c; done >g", &["a_<f", "b_>g", "c_>g"]),
         ("f() { a; } >x", &["a_>x"]),
         (">x", &[">x"]),
