@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::known::lists;
 use super::known::options::{Options, Style};
 use super::line::Word;
 
@@ -104,7 +105,7 @@ impl<'a> Reader<'a> {
     fn word(&mut self, index: usize, word: &'a Word) {
         let pending = self.pending.take();
         if let Some(flag) = self.takes.take() {
-            self.args.open |= matches!(word, Word::Unknown { .. });
+            self.args.open |= word.known().is_none();
             self.args.flags[flag].value = Some(word.clone());
             return;
         }
@@ -142,6 +143,9 @@ impl<'a> Reader<'a> {
     }
 
     fn long(&mut self, text: &'a str, after: Option<Cow<'a, str>>) {
+        // Programs with one dash take two as well.
+        let one_dash = self.options.style == Style::OneDash;
+        let text = if one_dash && text.starts_with("--") { &text[1..] } else { text };
         let (name, value) = match text.split_once('=') {
             Some((name, value)) => (name, Some(Word::Known(value.to_owned()))),
             None => (text, None),
@@ -201,8 +205,8 @@ impl<'a> Reader<'a> {
         Cow::Borrowed(self.options.canonical(name).unwrap_or(name))
     }
 
-    fn is(&self, list: impl Fn(&'static Options) -> &'static [&'static str], name: &str) -> bool {
-        list(self.options).contains(&name)
+    fn is(&self, list: impl Fn(&'static Options) -> &'static str, name: &str) -> bool {
+        lists(list(self.options), name)
     }
 
     /// Returns whether an option that is not listed might take the next word.
@@ -212,6 +216,6 @@ impl<'a> Reader<'a> {
         }
         // An abbreviation takes what the whole option takes.
         !self.options.complete
-            || (name.len() > 2 && self.options.values.iter().any(|full| full.starts_with(name)))
+            || (name.len() > 2 && self.options.values.split(' ').any(|full| full.starts_with(name)))
     }
 }

@@ -4,6 +4,7 @@ use super::decide::{Decided, Decision, decide};
 use super::known::base_name;
 use super::known::is_system;
 use super::known::options::{self, OVERBROAD};
+use super::known::{lists, without_version, wrappers};
 use super::line::Word;
 use super::pattern::Pattern;
 use crate::grant::Grant;
@@ -43,7 +44,8 @@ pub fn suggest(decided: &Decided) -> Option<String> {
     let words = words?;
     let (program, rest) = words.split_first()?;
     let name = base_name(program);
-    if OVERBROAD.contains(&name) || name.is_empty() {
+    let broad = lists(OVERBROAD, name) || lists(OVERBROAD, without_version(name));
+    if broad || wrappers::is_opaque(name) || name.is_empty() {
         return None;
     }
     let options = options::of(name);

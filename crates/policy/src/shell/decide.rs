@@ -170,7 +170,7 @@ fn parts(line: &Line) -> Vec<Part> {
             true => !movers.is_empty(),
             false => movers.first().is_some_and(|first| *first < index),
         };
-        unwrap(simple.clone(), moved, 0, &mut parts);
+        unwrap(simple.clone(), moved, false, 0, &mut parts);
     }
     if parts.len() > MAX_COMMANDS {
         let part =
@@ -197,7 +197,9 @@ fn moves(simple: &Simple) -> bool {
     }
 }
 
-fn unwrap(simple: Simple, moved: bool, depth: usize, parts: &mut Vec<Part>) {
+/// Adds a command and what it wraps; `named` is whether only rules that block it
+/// matter, because a rule for what wraps it speaks of it too.
+fn unwrap(simple: Simple, moved: bool, named: bool, depth: usize, parts: &mut Vec<Part>) {
     if parts.len() > MAX_COMMANDS {
         return;
     }
@@ -207,11 +209,11 @@ fn unwrap(simple: Simple, moved: bool, depth: usize, parts: &mut Vec<Part>) {
         return;
     }
     match wrappers::unwrap(&simple) {
-        None => parts.push(Part { simple, moved, wrapper: false }),
+        None => parts.push(Part { simple, moved, wrapper: named }),
         Some(unwrapped) => {
-            parts.push(Part { simple, moved, wrapper: unwrapped.transparent });
+            parts.push(Part { simple, moved, wrapper: named || unwrapped.transparent });
             for (inner, away) in unwrapped.inner {
-                unwrap(inner, moved || away, depth + 1, parts);
+                unwrap(inner, moved || away, named || unwrapped.named, depth + 1, parts);
             }
         }
     }

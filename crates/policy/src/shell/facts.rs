@@ -1,9 +1,9 @@
 //! What can be said about one command before any rule is looked at.
 
-use super::args::{Args, is_open};
+use super::args::{Args, Flag, is_open};
 use super::known::hazards::{self, Hazard};
 use super::known::options::{self, Options};
-use super::known::{base_name, is_system};
+use super::known::{base_name, is_system, lists};
 use super::line::{RedirectKind, Simple, Word};
 use crate::path::AgentPath;
 
@@ -55,7 +55,11 @@ impl<'a> Facts<'a> {
             moved,
             base,
         };
-        facts.moved |= facts.args.flags.iter().any(|flag| options.moves.contains(&&*flag.name));
+        let several = |flag: &Flag<'_>| matches!(flag.value, Some(Word::Glob { .. }));
+        if facts.unknown.is_none() && facts.args.flags.iter().any(several) {
+            facts.unknown = Some("the value of an option may be several words".to_owned());
+        }
+        facts.moved |= facts.args.flags.iter().any(|flag| lists(options.moves, &flag.name));
         facts.hazards = hazards::of(&facts);
         facts
     }

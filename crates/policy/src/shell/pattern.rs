@@ -411,7 +411,11 @@ impl Form {
             };
             best = best.max(value);
         }
-        if best == Match::No && facts.args.open { Match::Maybe } else { best }
+        // What an option means is not clear before the subcommand is.
+        let unclear = purpose == Purpose::Block && facts.options.subcommands && {
+            facts.args.operands.first().is_some_and(|operand| operand.word.known().is_none())
+        };
+        if best == Match::No && (facts.args.open || unclear) { Match::Maybe } else { best }
     }
 
     /// Returns whether an option surely is one: in a program of which not all
@@ -522,7 +526,8 @@ impl Form {
 }
 
 fn has_open_value(facts: &Facts<'_>) -> bool {
-    facts.args.flags.iter().any(|flag| matches!(flag.value, Some(Word::Unknown { .. })))
+    let open = |word: &Word| word.known().is_none();
+    facts.args.flags.iter().any(|flag| flag.value.as_ref().is_some_and(open))
 }
 
 /// Returns a path from its text.

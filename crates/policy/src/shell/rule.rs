@@ -350,7 +350,7 @@ fn in_paths(rule: &ShellRule, facts: &Facts<'_>, purpose: Purpose) -> Match {
         }
     }
     let everything = facts.sub.unwrap_or(facts.options).everything;
-    if everything.iter().any(|flag| facts.has_flag(flag)) {
+    if everything.split(' ').any(|flag| !flag.is_empty() && facts.has_flag(flag)) {
         any = true;
         // Everything is all of the tree that the command starts in.
         let top = match (facts.moved, facts.base.cwd.split_first()) {

@@ -868,7 +868,7 @@ fn commands_that_only_look_need_no_rule() {
         "uname -a",
         "whoami",
         "id -u",
-        "cargo --version",
+        "node --version",
         "jq .a f",
         "xxd f",
         "realpath x",

@@ -26,3 +26,14 @@ pub(crate) fn is_system(program: &str) -> bool {
         Some((dir, _)) => SYSTEM_DIRS.contains(&dir),
     }
 }
+
+/// Returns whether a list, separated by spaces, has a name.
+pub(crate) fn lists(list: &str, name: &str) -> bool {
+    list.split(' ').any(|listed| listed == name && !name.is_empty())
+}
+
+/// Returns the name of the program that another is a version of: `python3.11` is
+/// a `python`.
+pub(crate) fn without_version(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'))
+}

@@ -1,41 +1,11 @@
-//! Commands that are known well enough to run without a rule.
-//!
-//! A row lists every option that a program may have; with any other the row does
-//! not speak of the command. An option that takes a value ends in `=`: the value
-//! is attached or the next word. One that may have a value attached, and never
-//! takes the next word, ends in `=?`.
+//! The commands that only look, each with every option that it may have.
 
-use crate::shell::args::is_open;
-use crate::shell::facts::Facts;
-use crate::shell::line::Word;
-use crate::shell::rule::Preset;
-
-/// What the words that are no options may be.
-enum Rest {
-    /// Anything.
-    Any,
-    /// At most so many.
-    Most(usize),
-    /// Anything, where one of these options is there; else nothing.
-    With(&'static [&'static str]),
-    /// Anything, and one of these options must be there.
-    Needs(&'static [&'static str]),
-    /// Words that look so.
-    Like(fn(&str) -> bool),
-}
-
-use Rest::{Any, Like, Most, Needs, With};
-
-/// Programs, the subcommands that lead on, their options, and the rest.
-type Row = (&'static [&'static str], &'static [&'static str], &'static str, Rest);
-
-const HELP: &str = " --help --version";
-
-/// Stands for every option there is, of a program that only prints its words.
-const EVERYTHING: &str = "*";
+use super::Rest::{Any, Like, Most, Needs, Only, With};
+use super::{EVERYTHING, Row};
+use crate::shell::known::hazards::printf_assigns;
 
 /// Commands that only look.
-static READ_ONLY: &[Row] = &[
+pub(super) static READ_ONLY: &[Row] = &[
     (
         &["ls", "dir", "vdir"],
         &[],
@@ -77,7 +47,7 @@ static READ_ONLY: &[Row] = &[
     (
         &["od"],
         &[],
-        "-A= --address-radix= -j= --skip-bytes= -N= --read-bytes= -S= --strings=? -t= --format= -v --output-duplicates -w= --width=? -a -b -c -d -f -i -l -o -s -x",
+        "-A= --address-radix= -j= --skip-bytes= -N= --read-bytes= -S= --strings=? -t= --format= -v --output-duplicates -w=? --width=? -a -b -c -d -f -i -l -o -s -x",
         Any,
     ),
     (
@@ -117,13 +87,14 @@ static READ_ONLY: &[Row] = &[
         &["printf"],
         &[],
         "",
-        Like(|word| !word.contains("%n") && !word.contains("$(") && !word.contains('`')),
+        Like(|word| !printf_assigns(word) && !word.contains("$(") && !word.contains('`')),
     ),
     (
         &["test", "["],
         &[],
         "-a -b -c -d -e -f -g -G -h -k -L -N -n -o -O -p -r -s -S -t -u -w -x -z -ef -eq -ge -gt -le -lt -ne -nt -ot",
-        Like(|word| !word.contains("$(") && !word.contains('`')),
+        // `-v` and `-R` evaluate a subscript, wherever they stand.
+        Like(|word| !matches!(word, "-v" | "-R") && !word.contains("$(") && !word.contains('`')),
     ),
     (
         &["stat"],
@@ -293,18 +264,19 @@ static READ_ONLY: &[Row] = &[
         "-c --compact-output -r --raw-output -j --join-output -a --ascii-output -S --sort-keys -C --color-output -M --monochrome-output --tab --indent= -e --exit-status -n --null-input -R --raw-input -s --slurp --stream --seq --unbuffered --raw-output0",
         Any,
     ),
-    // Versions.
+    // Versions. Without programs that a file in the directory can exchange for others:
+    // cargo, rustc and rustup (rust-toolchain.toml), yarn (.yarnrc.yml), pnpm
+    // (package.json), go (go.mod).
     (
         &[
-            "cargo", "rustc", "rustup", "node", "npm", "pnpm", "yarn", "python", "python3", "pip",
-            "pip3", "ruby", "perl", "php", "gcc", "g++", "clang", "make", "cmake", "docker",
-            "kubectl", "helm", "bash", "deno", "bun", "uv", "java", "javac", "tsc", "gh", "curl",
+            "node", "npm", "python", "python3", "pip", "pip3", "ruby", "perl", "php", "gcc", "g++",
+            "clang", "make", "cmake", "docker", "kubectl", "helm", "bash", "deno", "uv", "java",
+            "javac", "tsc", "gh", "curl",
         ],
         &[],
         "--version",
-        Needs(&["--version"]),
+        Only(&["--version"]),
     ),
-    (&["go"], &["version"], "-m -v", Most(0)),
     // git, in forms that change nothing.
     (
         &["git"],
@@ -349,7 +321,7 @@ static READ_ONLY: &[Row] = &[
     (
         &["git"],
         &["blame", "annotate"],
-        "-b --root --show-stats -L= -l -t -S= --reverse= -p --porcelain --line-porcelain --incremental --encoding= --date= -M -C -c -f --show-name -n --show-number -s -e --show-email -w --abbrev= --ignore-rev= --color-lines --color-by-age --progress --no-progress --first-parent",
+        "-b --root --show-stats -L= -l -t -S= --reverse -p --porcelain --line-porcelain --incremental --encoding= --date= -M -C -c -f --show-name -n --show-number -s -e --show-email -w --abbrev=? --ignore-rev= --color-lines --color-by-age --progress --no-progress --first-parent",
         Any,
     ),
     (
@@ -361,7 +333,7 @@ static READ_ONLY: &[Row] = &[
     (
         &["git"],
         &["branch"],
-        "-a --all -r --remotes -v --verbose -q --quiet --list --show-current --contains= --no-contains= --merged= --no-merged= --points-at= --sort= --format= --color=? --no-color --column=? --no-column --abbrev= --no-abbrev -i --ignore-case",
+        "-a --all -r --remotes -v --verbose -q --quiet --list --show-current --contains= --no-contains= --merged= --no-merged= --points-at= --sort= --format= --color=? --no-color --column=? --no-column --abbrev=? --no-abbrev -i --ignore-case",
         With(&["--list"]),
     ),
     (
@@ -424,204 +396,8 @@ static READ_ONLY: &[Row] = &[
 const FIND: &str = "-H -L -P -maxdepth= -mindepth= -name= -iname= -path= -ipath= -wholename= -iwholename= -regex= -iregex= -regextype= -lname= -ilname= -type= -xtype= -size= -empty -perm= -user= -group= -uid= -gid= -nouser -nogroup -readable -writable -executable -mtime= -mmin= -atime= -amin= -ctime= -cmin= -newer= -anewer= -cnewer= -newermt= -newerat= -newerct= -newermm= -used= -links= -inum= -samefile= -fstype= -xdev -mount -depth -d -prune -daystart -noleaf -follow -print -print0 -printf= -ls -quit -true -false -not -and -or -a -o -ignore_readdir_race -noignore_readdir_race";
 
 /// Without `--output`, `--ext-diff` and `--textconv`.
-const DIFF: &str = "-p -u --patch -s --no-patch -U= --unified= --raw --patch-with-raw --indent-heuristic --minimal --patience --histogram --diff-algorithm= --stat=? --stat-width= --stat-count= --compact-summary --numstat --shortstat --dirstat=? --summary --patch-with-stat -z --name-only --name-status --submodule=? --color=? --no-color --color-moved=? --no-color-moved --word-diff=? --word-diff-regex= --color-words=? --no-renames --check --full-index --binary --abbrev=? -B -M --find-renames=? -C --find-copies=? --find-copies-harder -D --irreversible-delete -l= --diff-filter= -S= -G= --pickaxe-all --pickaxe-regex -R --relative=? --no-relative -a --text --ignore-cr-at-eol --ignore-space-at-eol -b --ignore-space-change -w --ignore-all-space --ignore-blank-lines -I= --ignore-matching-lines= --inter-hunk-context= -W --function-context --exit-code --quiet --no-ext-diff --no-textconv --ignore-submodules=? --src-prefix= --dst-prefix= --no-prefix --cached --staged --merge-base --no-index -0 -1 -2 -3 --cc -c --ours --theirs --base";
+const DIFF: &str = "-p -u --patch -s --no-patch -U=? --unified=? --raw --patch-with-raw --indent-heuristic --minimal --patience --histogram --diff-algorithm= --stat=? --stat-width= --stat-count= --compact-summary --numstat --shortstat --dirstat=? --summary --patch-with-stat -z --name-only --name-status --submodule=? --color=? --no-color --color-moved=? --no-color-moved --word-diff=? --word-diff-regex= --color-words=? --no-renames --check --full-index --binary --abbrev=? -B -M --find-renames=? -C --find-copies=? --find-copies-harder -D --irreversible-delete -l= --diff-filter= -S= -G= --pickaxe-all --pickaxe-regex -R --relative=? --no-relative -a --text --ignore-cr-at-eol --ignore-space-at-eol -b --ignore-space-change -w --ignore-all-space --ignore-blank-lines -I= --ignore-matching-lines= --inter-hunk-context= -W --function-context --exit-code --quiet --no-ext-diff --no-textconv --ignore-submodules=? --src-prefix= --dst-prefix= --no-prefix --cached --staged --merge-base --no-index -0 -1 -2 -3 --cc -c --ours --theirs --base";
 
 const DIFF_TREE: &str = "-r -t --root -m -p -u --patch -s --stat=? --name-only --name-status --raw -z --no-commit-id --cached --abbrev=? -M -C --numstat --shortstat --summary --diff-filter= -q --quiet --exit-code";
 
-const LOG: &str = "--follow --decorate=? --no-decorate --source --log-size -L= -n= --max-count= --skip= --since= --after= --until= --before= --author= --committer= --grep= --all-match --invert-grep -i --regexp-ignore-case -E --extended-regexp -F --fixed-strings -P --perl-regexp --merges --no-merges --first-parent --not --all --branches=? --tags=? --remotes=? --glob= --exclude= --reflog -g --walk-reflogs --cherry --cherry-pick --cherry-mark --left-right --boundary --simplify-by-decoration --full-history --ancestry-path --date-order --author-date-order --topo-order --reverse --pretty=? --format= --abbrev-commit --no-abbrev-commit --oneline --encoding= --notes=? --no-notes --show-signature --relative-date --date= --parents --children --graph --no-graph --show-linear-break -p -u --patch -s --no-patch -U= --unified= --raw --minimal --patience --histogram --stat=? --compact-summary --numstat --shortstat --dirstat=? --summary -z --name-only --name-status --color=? --no-color --word-diff=? --no-renames --check --full-index --binary --abbrev=? -M --find-renames=? -C --find-copies=? --diff-filter= -S= -G= --pickaxe-all --pickaxe-regex -R --relative=? -a --text -b -w --ignore-all-space --ignore-space-change --ignore-blank-lines -W --function-context --no-ext-diff --no-textconv --no-prefix --cc -c -m -t -0 -1 -2 -3 -4 -5 -6 -7 -8 -9";
-
-/// The options of git itself that change nothing.
-const GIT_GLOBALS: &[&str] =
-    &["--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects"];
-
-/// Returns whether a preset speaks of a command.
-pub(crate) fn covers(preset: Preset, facts: &Facts<'_>) -> bool {
-    let table = match preset {
-        Preset::ReadOnly => READ_ONLY,
-    };
-    let simple = facts.simple;
-    if facts.unknown.is_some() || !facts.is_system() {
-        return false;
-    }
-    // Hazards of the program itself are the rows' business; those around it are not.
-    let around = |what: &str| what == ">" || what == "<" || what.ends_with('=');
-    if facts.hazards.iter().any(|hazard| around(&hazard.what)) {
-        return false;
-    }
-    let mut words = &simple.words[1..];
-    match facts.name {
-        "[[" => return looks_only(words),
-        "git" => {
-            let globals = |word: &Word| word.known().is_some_and(|w| GIT_GLOBALS.contains(&w));
-            while words.first().is_some_and(globals) {
-                words = &words[1..];
-            }
-        }
-        _ => {}
-    }
-    table.iter().filter(|(names, ..)| names.contains(&facts.name)).any(
-        |(_, subs, options, rest)| match subs {
-            [] => fits(words, options, rest, facts.name == "find"),
-            subs => subs.iter().any(|sub| {
-                let path: Vec<&str> = sub.split(' ').collect();
-                words.len() >= path.len()
-                    && path.iter().zip(words).all(|(name, word)| word.known() == Some(name))
-                    && fits(&words[path.len()..], options, rest, false)
-            }),
-        },
-    )
-}
-
-/// Returns whether the words of `[[ ]]` cannot run anything.
-fn looks_only(words: &[Word]) -> bool {
-    // Arithmetic comparisons read their operands again.
-    const AGAIN: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
-    words.iter().all(|word| {
-        word.known().is_some_and(|w| !AGAIN.contains(&w) && !w.contains("$(") && !w.contains('`'))
-    })
-}
-
-/// How a word is listed.
-enum Listed {
-    No,
-    Bare,
-    Value,
-    Attached,
-}
-
-fn listed(options: &str, name: &str) -> Listed {
-    for option in options.split(' ').chain(HELP.split(' ')) {
-        match option.strip_prefix(name) {
-            Some("") if !name.is_empty() => return Listed::Bare,
-            Some("=") => return Listed::Value,
-            Some("=?") => return Listed::Attached,
-            _ => {}
-        }
-    }
-    Listed::No
-}
-
-/// Returns whether all words are listed.
-fn fits(words: &[Word], options: &str, rest: &Rest, one_dash: bool) -> bool {
-    if options == EVERYTHING {
-        return !words.iter().any(is_open);
-    }
-    let mut seen: Vec<String> = Vec::new();
-    let mut others: Vec<&Word> = Vec::new();
-    let mut ended = false;
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let text = match word {
-            Word::Known(text) => text.as_str(),
-            word if is_open(word) => return false,
-            word => {
-                others.push(word);
-                continue;
-            }
-        };
-        if ended || !text.starts_with('-') || text == "-" {
-            others.push(word);
-        } else if text == "--" {
-            // Not every program ends its options so.
-            if one_dash {
-                return false;
-            }
-            ended = true;
-        } else if one_dash || text.starts_with("--") {
-            let (name, value) = match text.split_once('=') {
-                Some((name, value)) if !one_dash => (name, Some(value)),
-                _ => (text, None),
-            };
-            match (listed(options, name), value) {
-                (Listed::Bare, None) | (Listed::Attached, _) | (Listed::Value, Some(_)) => {}
-                (Listed::Value, None) => match words.next() {
-                    Some(value) if is_open(value) => return false,
-                    _ => {}
-                },
-                _ => return false,
-            }
-            seen.push(name.to_owned());
-        } else if matches!(listed(options, text), Listed::Bare) {
-            seen.push(text.to_owned());
-        } else {
-            for (at, letter) in text.char_indices().skip(1) {
-                let name = format!("-{letter}");
-                let last = at + letter.len_utf8() == text.len();
-                match listed(options, &name) {
-                    Listed::Bare => seen.push(name),
-                    Listed::Value if last => {
-                        seen.push(name);
-                        if words.next().is_some_and(is_open) {
-                            return false;
-                        }
-                    }
-                    Listed::Value => {
-                        seen.push(name);
-                        break;
-                    }
-                    Listed::Attached | Listed::No => return false,
-                }
-            }
-        }
-    }
-    let has = |list: &[&str]| seen.iter().any(|name| list.contains(&name.as_str()));
-    let looks = ["--help", "--version"];
-    match rest {
-        _ if has(&looks) && others.is_empty() => true,
-        Any => true,
-        Most(most) => others.len() <= *most,
-        With(list) => others.is_empty() || has(list),
-        Needs(list) => has(list),
-        Like(looks) => others.iter().all(|word| word.known().is_some_and(looks)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_row_lists_what_is_known_to_be_dangerous() {
-        let never = [
-            (
-                "find",
-                "-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls -files0-from",
-            ),
-            ("sort", "-o --output --compress-program -T --temporary-directory"),
-            ("rg", "--pre --hostname-bin -z --search-zip --pre-glob"),
-            ("git", "--output --ext-diff --textconv -O --open-files-in-pager --exec-path -c -C"),
-            ("xxd", "-r -revert"),
-            ("date", "-s --set -f --file"),
-            ("tree", "-o -R"),
-            ("file", "-C --compile -z -Z -m -f"),
-            ("printf", "-v"),
-            ("test", "-v -R"),
-            ("hostname", "-F -b"),
-            ("jq", "-f --from-file -L"),
-            ("tail", "-f -F --follow"),
-        ];
-        for (program, flags) in never {
-            for (_, subs, options, _) in READ_ONLY.iter().filter(|row| row.0.contains(&program)) {
-                for flag in flags.split(' ') {
-                    // -c and -C of some subcommands are others than git's own.
-                    if program == "git"
-                        && matches!(flag, "-c" | "-C" | "-O")
-                        && !subs.contains(&"grep")
-                    {
-                        continue;
-                    }
-                    if program == "git" && flag == "-c" {
-                        continue;
-                    }
-                    if program == "git" && flag == "-C" {
-                        continue;
-                    }
-                    assert!(
-                        matches!(listed(options, flag), Listed::No),
-                        "{program} {subs:?} {flag}"
-                    );
-                }
-            }
-        }
-    }
-}
+const LOG: &str = "--follow --decorate=? --no-decorate --source --log-size -L= -n= --max-count= --skip= --since= --after= --until= --before= --author= --committer= --grep= --all-match --invert-grep -i --regexp-ignore-case -E --extended-regexp -F --fixed-strings -P --perl-regexp --merges --no-merges --first-parent --not --all --branches=? --tags=? --remotes=? --glob= --exclude= --reflog -g --walk-reflogs --cherry --cherry-pick --cherry-mark --left-right --boundary --simplify-by-decoration --full-history --ancestry-path --date-order --author-date-order --topo-order --reverse --pretty=? --format= --abbrev-commit --no-abbrev-commit --oneline --encoding= --notes=? --no-notes --relative-date --date= --parents --children --graph --no-graph --show-linear-break -p -u --patch -s --no-patch -U=? --unified=? --raw --minimal --patience --histogram --stat=? --compact-summary --numstat --shortstat --dirstat=? --summary -z --name-only --name-status --color=? --no-color --word-diff=? --no-renames --check --full-index --binary --abbrev=? -M --find-renames=? -C --find-copies=? --diff-filter= -S= -G= --pickaxe-all --pickaxe-regex -R --relative=? -a --text -b -w --ignore-all-space --ignore-space-change --ignore-blank-lines -W --function-context --no-ext-diff --no-textconv --no-prefix --cc -c -m -t -0 -1 -2 -3 -4 -5 -6 -7 -8 -9";

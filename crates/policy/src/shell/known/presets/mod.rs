@@ -1,0 +1,317 @@
+//! Commands that are known well enough to run without a rule.
+//!
+//! A row lists every option that a program may have; with any other the row does
+//! not speak of the command. An option that takes a value ends in `=`: the value
+//! is attached or the next word. One that may have a value attached, and never
+//! takes the next word, ends in `=?`.
+
+mod table;
+
+use table::READ_ONLY;
+
+use crate::shell::args::is_open;
+use crate::shell::facts::Facts;
+use crate::shell::line::Word;
+use crate::shell::rule::Preset;
+
+/// What the words that are no options may be.
+enum Rest {
+    /// Anything.
+    Any,
+    /// At most so many.
+    Most(usize),
+    /// Anything, where one of these options is there; else nothing.
+    With(&'static [&'static str]),
+    /// Anything, and one of these options must be there.
+    Needs(&'static [&'static str]),
+    /// Nothing, and one of these options must be there.
+    Only(&'static [&'static str]),
+    /// Words that look so.
+    Like(fn(&str) -> bool),
+}
+
+use Rest::{Any, Like, Most, Needs, Only, With};
+
+/// Programs, the subcommands that lead on, their options, and the rest.
+type Row = (&'static [&'static str], &'static [&'static str], &'static str, Rest);
+
+const HELP: &str = " --help --version";
+
+/// Stands for every option there is, of a program that only prints its words.
+const EVERYTHING: &str = "*";
+
+/// The options of git itself that change nothing.
+const GIT_GLOBALS: &[&str] =
+    &["--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects"];
+
+/// Returns whether a preset speaks of a command.
+pub(crate) fn covers(preset: Preset, facts: &Facts<'_>) -> bool {
+    let table = match preset {
+        Preset::ReadOnly => READ_ONLY,
+    };
+    let simple = facts.simple;
+    if facts.unknown.is_some() || !facts.is_system() {
+        return false;
+    }
+    // Hazards of the program itself are the rows' business; those around it are not.
+    let around = |what: &str| what == ">" || what == "<" || what.ends_with('=');
+    if facts.hazards.iter().any(|hazard| around(&hazard.what)) {
+        return false;
+    }
+    let mut words = &simple.words[1..];
+    match facts.name {
+        "[[" => return looks_only(words),
+        "git" => {
+            // Another directory may be a repository whose configuration names programs.
+            if facts.moved {
+                return false;
+            }
+            let globals = |word: &Word| word.known().is_some_and(|w| GIT_GLOBALS.contains(&w));
+            while words.first().is_some_and(globals) {
+                words = &words[1..];
+            }
+        }
+        _ => {}
+    }
+    let spelling = Spelling::of(facts.name);
+    table.iter().filter(|(names, ..)| names.contains(&facts.name)).any(
+        |(_, subs, options, rest)| match subs {
+            [] => fits(words, options, rest, spelling),
+            subs => subs.iter().any(|sub| {
+                let path: Vec<&str> = sub.split(' ').collect();
+                words.len() >= path.len()
+                    && path.iter().zip(words).all(|(name, word)| word.known() == Some(name))
+                    && fits(&words[path.len()..], options, rest, spelling)
+            }),
+        },
+    )
+}
+
+/// How a program reads words that start with a dash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spelling {
+    /// As `getopt`: `-ab` is two options, and what follows an option with a value is its value.
+    Getopt,
+    /// As `git`, whose `--help` opens a viewer and whose formats can check signatures.
+    Git,
+    /// One option in each word.
+    Whole,
+    /// Several letters in a word, each with a value takes one of the next words.
+    Letters,
+    /// By where a word stands, so that `--` is a word like others.
+    Places,
+}
+
+impl Spelling {
+    fn of(name: &str) -> Self {
+        match name {
+            "git" => Spelling::Git,
+            // xxd takes the first letter and leaves the rest of the word.
+            "find" | "xxd" => Spelling::Whole,
+            "tree" => Spelling::Letters,
+            "test" | "[" => Spelling::Places,
+            _ => Spelling::Getopt,
+        }
+    }
+}
+
+/// Returns whether the words of `[[ ]]` cannot run anything.
+fn looks_only(words: &[Word]) -> bool {
+    // Arithmetic comparisons read their operands again.
+    const AGAIN: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
+    words.iter().all(|word| {
+        word.known().is_some_and(|w| !AGAIN.contains(&w) && !w.contains("$(") && !w.contains('`'))
+    })
+}
+
+/// How a word is listed.
+enum Listed {
+    No,
+    Bare,
+    Value,
+    Attached,
+}
+
+fn listed(options: &str, name: &str, spelling: Spelling) -> Listed {
+    let help = if spelling == Spelling::Git { "" } else { HELP };
+    for option in options.split(' ').chain(help.split(' ')) {
+        match option.strip_prefix(name) {
+            Some("") if !name.is_empty() => return Listed::Bare,
+            Some("=") => return Listed::Value,
+            Some("=?") => return Listed::Attached,
+            _ => {}
+        }
+    }
+    Listed::No
+}
+
+/// Returns whether a word is surely the value of an option before it.
+///
+/// One that looks like an option may be one after all, where the option before it
+/// takes no value, or takes it only attached; and a pattern may be several words.
+fn is_value(word: Option<&Word>) -> bool {
+    match word {
+        None => true,
+        Some(Word::Known(text)) => text.strip_prefix('-').is_none_or(|rest| {
+            rest.is_empty() || rest.starts_with(|first: char| first.is_ascii_digit())
+        }),
+        Some(_) => false,
+    }
+}
+
+/// Returns whether a value for git makes it run a program: the one that checks
+/// signatures.
+fn checks_signatures(value: &str) -> bool {
+    value.contains("%G") || value.contains("(signature")
+}
+
+/// Returns whether all words are listed.
+fn fits(words: &[Word], options: &str, rest: &Rest, spelling: Spelling) -> bool {
+    if options == EVERYTHING {
+        return !words.iter().any(is_open);
+    }
+    if spelling == Spelling::Git && words.iter().filter_map(Word::known).any(checks_signatures) {
+        return false;
+    }
+    let mut seen: Vec<String> = Vec::new();
+    let mut others: Vec<&Word> = Vec::new();
+    let mut ended = false;
+    // Whether the word before was an option without a value.
+    let mut bare = false;
+    // Whether the end of the options might be the value of such an option.
+    let mut doubtful = false;
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let after_bare = std::mem::replace(&mut bare, false);
+        let text = match word {
+            Word::Known(text) => text.as_str(),
+            word if is_open(word) => return false,
+            word => {
+                others.push(word);
+                continue;
+            }
+        };
+        if ended || !text.starts_with('-') || text == "-" {
+            if doubtful && text.starts_with('-') {
+                return false;
+            }
+            others.push(word);
+        } else if text == "--" {
+            // Not every program ends its options so.
+            match spelling {
+                Spelling::Whole | Spelling::Places => return false,
+                Spelling::Getopt | Spelling::Git | Spelling::Letters => {}
+            }
+            doubtful = after_bare;
+            ended = true;
+        } else if spelling == Spelling::Whole || text.starts_with("--") {
+            let (name, value) = match text.split_once('=') {
+                Some((name, value)) if spelling != Spelling::Whole => (name, Some(value)),
+                _ => (text, None),
+            };
+            match (listed(options, name, spelling), value) {
+                (Listed::Bare | Listed::Attached, None) => bare = true,
+                (Listed::Attached | Listed::Value, Some(_)) => {}
+                (Listed::Value, None) if is_value(words.next()) => {}
+                _ => return false,
+            }
+            seen.push(name.to_owned());
+        } else if matches!(listed(options, text, spelling), Listed::Bare) {
+            bare = true;
+            seen.push(text.to_owned());
+        } else {
+            for (at, letter) in text.char_indices().skip(1) {
+                let name = format!("-{letter}");
+                let after = &text[at + letter.len_utf8()..];
+                let number = after.chars().all(|c| c.is_ascii_digit());
+                match listed(options, &name, spelling) {
+                    Listed::Bare => {
+                        seen.push(name);
+                        bare = true;
+                    }
+                    Listed::Attached => {
+                        seen.push(name);
+                        bare = after.is_empty();
+                        break;
+                    }
+                    Listed::Value if after.is_empty() && is_value(words.next()) => {
+                        seen.push(name);
+                        bare = false;
+                    }
+                    Listed::Value
+                        if !after.is_empty() && (number || spelling != Spelling::Letters) =>
+                    {
+                        seen.push(name);
+                        bare = false;
+                        break;
+                    }
+                    Listed::Value | Listed::No => return false,
+                }
+            }
+        }
+    }
+    let has = |list: &[&str]| seen.iter().any(|name| list.contains(&name.as_str()));
+    let looks = ["--help", "--version"];
+    match rest {
+        Only(list) => others.is_empty() && has(list),
+        _ if has(&looks) && others.is_empty() => true,
+        Any => true,
+        // A pattern may be several files.
+        Most(most) => {
+            others.len() <= *most && others.iter().all(|word| matches!(word, Word::Known(_)))
+        }
+        With(list) => others.is_empty() || has(list),
+        Needs(list) => has(list),
+        Like(looks) => others.iter().all(|word| word.known().is_some_and(looks)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_row_lists_what_is_known_to_be_dangerous() {
+        let never = [
+            (
+                "find",
+                "-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls -files0-from",
+            ),
+            ("sort", "-o --output --compress-program -T --temporary-directory"),
+            ("rg", "--pre --hostname-bin -z --search-zip --pre-glob"),
+            ("git", "--output --ext-diff --textconv -O --open-files-in-pager --exec-path -c -C"),
+            ("xxd", "-r -revert"),
+            ("date", "-s --set -f --file"),
+            ("tree", "-o -R"),
+            ("file", "-C --compile -z -Z -m -f"),
+            ("printf", "-v"),
+            ("test", "-v -R"),
+            ("hostname", "-F -b"),
+            ("jq", "-f --from-file -L"),
+            ("tail", "-f -F --follow"),
+        ];
+        for (program, flags) in never {
+            for (_, subs, options, _) in READ_ONLY.iter().filter(|row| row.0.contains(&program)) {
+                for flag in flags.split(' ') {
+                    // -c and -C of some subcommands are others than git's own.
+                    if program == "git"
+                        && matches!(flag, "-c" | "-C" | "-O")
+                        && !subs.contains(&"grep")
+                    {
+                        continue;
+                    }
+                    if program == "git" && flag == "-c" {
+                        continue;
+                    }
+                    if program == "git" && flag == "-C" {
+                        continue;
+                    }
+                    assert!(
+                        matches!(listed(options, flag, Spelling::Git), Listed::No),
+                        "{program} {subs:?} {flag}"
+                    );
+                }
+            }
+        }
+    }
+}
