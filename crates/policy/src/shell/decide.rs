@@ -5,7 +5,7 @@
 //! is for [`judge_command`](super::judge_command).
 
 use super::facts::{Base, Facts};
-use super::known::hazards::Hazard;
+use super::known::hazards::{self, Hazard};
 use super::known::wrappers::{self, MAX_COMMANDS, MAX_DEPTH};
 use super::line::{Line, Simple, Unparsed, Within, Word};
 use super::parse::parse;
@@ -160,16 +160,8 @@ struct Part {
 
 /// Returns every command of a line, those in wrappers too.
 fn parts(line: &Line) -> Vec<Part> {
-    let movers: Vec<usize> =
-        line.commands.iter().enumerate().filter(|(_, c)| moves(c)).map(|(i, _)| i).collect();
     let mut parts = Vec::new();
-    for (index, simple) in line.commands.iter().enumerate() {
-        let again = |within: &Within| matches!(within, Within::Compound | Within::Function);
-        // What stands in a loop or a function may run after what follows it.
-        let moved = match simple.within.iter().any(again) {
-            true => !movers.is_empty(),
-            false => movers.first().is_some_and(|first| *first < index),
-        };
+    for (simple, moved) in line.commands.iter().zip(moved_by(line.commands.iter())) {
         unwrap(simple.clone(), moved, false, 0, &mut parts);
     }
     if parts.len() > MAX_COMMANDS {
@@ -186,6 +178,21 @@ pub(crate) fn single(line: &Line) -> Option<Simple> {
     let mut real = parts(line).into_iter().filter(|part| !part.wrapper);
     let first = real.next()?;
     real.next().is_none().then_some(first.simple)
+}
+
+/// Returns for each command whether relative paths may mean something else for it
+/// than where the line starts.
+fn moved_by<'s>(commands: impl Iterator<Item = &'s Simple> + Clone) -> Vec<bool> {
+    let first = commands.clone().position(moves);
+    let again = |within: &Within| matches!(within, Within::Compound | Within::Function);
+    commands
+        .enumerate()
+        .map(|(index, simple)| match simple.within.iter().any(again) {
+            // What stands in a loop or a function may run after what follows it.
+            true => first.is_some(),
+            false => first.is_some_and(|first| first < index),
+        })
+        .collect()
 }
 
 /// Returns whether relative paths may mean something else after a command.
@@ -212,8 +219,11 @@ fn unwrap(simple: Simple, moved: bool, named: bool, depth: usize, parts: &mut Ve
         None => parts.push(Part { simple, moved, wrapper: named }),
         Some(unwrapped) => {
             parts.push(Part { simple, moved, wrapper: named || unwrapped.transparent });
-            for (inner, away) in unwrapped.inner {
-                unwrap(inner, moved || away, named || unwrapped.named, depth + 1, parts);
+            // What a text for another shell does before, as on a line.
+            let moved_by: Vec<bool> = moved_by(unwrapped.inner.iter().map(|(inner, _)| inner));
+            for ((inner, away), before) in unwrapped.inner.into_iter().zip(moved_by) {
+                let moved = moved || away || before;
+                unwrap(inner, moved, named || unwrapped.named, depth + 1, parts);
             }
         }
     }
@@ -223,7 +233,7 @@ fn unwrap(simple: Simple, moved: bool, named: bool, depth: usize, parts: &mut Ve
 fn decide_part(rules: &Rules, part: &Part, base: Base<'_>) -> Option<Decided> {
     let facts = Facts::of(&part.simple, part.moved, base);
     let says: Vec<Say> = rules.layers().iter().map(|layer| layer.say(&facts)).collect();
-    let must_ask = says.iter().any(|say| say.must_ask);
+    let must_ask = says.iter().any(|say| say.must_ask) || rules.blocks() && hazards::hides(&facts);
     let deciding = strictest(&says)?;
     let blocked = deciding.approval == Approval::Blocked && deciding.rule.is_some();
     let wrapper = part.wrapper && !blocked;

@@ -154,6 +154,12 @@ impl Text {
         }
     }
 
+    /// Returns whether it stands for some of the paths in a directory.
+    fn is_path(&self) -> bool {
+        matches!(self, Text::Choices(choices)
+            if choices.iter().flatten().any(|part| part.contains('/')))
+    }
+
     /// Returns whether any word does.
     fn is_any(&self) -> bool {
         matches!(self, Text::Choices(choices)
@@ -163,7 +169,11 @@ impl Text {
     /// Returns whether a word does, as far as it is known.
     fn compare(&self, word: &Word) -> Match {
         match word {
-            Word::Known(text) if self.matches(text) => Match::Yes,
+            // The star of a path does not lead out of it.
+            Word::Known(text) if self.matches(text) => match self.is_path() && climbs(text) {
+                true => Match::Maybe,
+                false => Match::Yes,
+            },
             Word::Known(_) => Match::No,
             Word::Glob { .. } if self.is_any() => Match::Yes,
             Word::Glob { fixed, .. } => match self {
@@ -528,6 +538,11 @@ impl Form {
 fn has_open_value(facts: &Facts<'_>) -> bool {
     let open = |word: &Word| word.known().is_none();
     facts.args.flags.iter().any(|flag| flag.value.as_ref().is_some_and(open))
+}
+
+/// Returns whether a path climbs up again.
+fn climbs(text: &str) -> bool {
+    text.split('/').any(|name| name == "..")
 }
 
 /// Returns a path from its text.

@@ -300,7 +300,9 @@ fn in_paths(rule: &ShellRule, facts: &Facts<'_>, purpose: Purpose) -> Match {
     let mut check = |inside: Match| found.push(inside);
     let place = |text: &str| -> Match {
         let absolute = text.starts_with('/');
-        if facts.moved && !absolute {
+        // To git, what begins so is no path below this directory.
+        let magic = facts.name == "git" && text.starts_with(':');
+        if magic || facts.moved && !absolute {
             return Match::Maybe;
         }
         let dotted = if absolute { text.to_owned() } else { format!("./{text}") };

@@ -26,6 +26,22 @@ pub struct Hazard {
     pub why: &'static str,
 }
 
+/// Commands that have the shell, or git, read a text again as a command.
+const READS_AGAIN: &str = "source . alias hash enable mapfile readarray compgen \
+                           complete fc bind coproc declare typeset let jobs";
+
+/// Returns whether a command hides another one in a text, so that rules that
+/// block cannot be compared with it.
+pub(crate) fn hides(facts: &Facts<'_>) -> bool {
+    let reads_again = READS_AGAIN.split_whitespace().any(|name| name == facts.name);
+    let git = facts.name == "git"
+        && facts.args.flags.iter().any(|flag| {
+            flag.global && matches!(&*flag.name, "-c" | "--config-env" | "--exec-path")
+        });
+    // Without words, these only show something.
+    reads_again && facts.simple.words.len() > 1 || git
+}
+
 /// What makes a command dangerous.
 enum What {
     /// The program as such.

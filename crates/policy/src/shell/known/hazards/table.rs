@@ -23,6 +23,12 @@ pub(super) static TABLE: &[Row] = &[
         Text("-v", |text| text.contains("$(") || text.contains('`')),
         "can run what stands in its argument, because the shell reads it again",
     ),
+    (
+        "test [",
+        Flags("-v -R"),
+        "can run what stands in a subscript, because the shell reads it again",
+    ),
+    ("wait", Flags("-p"), CHANGES),
     // Programs whose work is to write.
     ("tee sponge", Program, WRITES),
     ("dd", Begins("of="), WRITES),
