@@ -83,7 +83,13 @@ fn what_is_not_known_to_be_harmless_asks() {
         "LD_PRELOAD=/repo/x.so ls",
         "ls() { touch /repo/new; }; ls",
         "touch /input/new",
-        "eval ls",
+        "bash /repo/x.sh --version",
+        "git diff -U --output=/repo/new",
+        "cd /repo && uniq a*",
+        "printf 'abc%1n' PATH",
+        "test -v 'a[b]'",
+        "cd /repo && git status",
+        "eval ls -R; make",
         "ls\nmake",
         "echo 'unclosed",
     ] {
@@ -112,6 +118,9 @@ fn blocked_is_blocked_in_every_mode_and_from_every_door() {
         "echo /repo | xargs rm -rf",
         "true && (cd / && { rm -rf repo; })",
         "ls $(rm -rf /repo)",
+        "find /repo -not -name -exec -exec rm -rf /repo ';'",
+        "{ bash <<<'rm -rf /repo'; } <<<ls",
+        "eval 'rm -rf' /repo",
     ];
     let modes: &[&[&str]] = &[
         NO,
@@ -166,8 +175,21 @@ fn a_planted_repository_runs_nothing() {
 #[test]
 fn nobody_who_does_not_look_says_yes_to_what_a_rule_may_forbid() {
     let project = project();
-    for line in ["$(echo rm) -rf /repo", "X=rm; $X -rf /repo", "${SHELL:-sh} x", "rm $FLAGS /repo"]
-    {
+    for line in [
+        "$(echo rm) -rf /repo",
+        "X=rm; $X -rf /repo",
+        "${SHELL:-sh} x",
+        "rm $FLAGS /repo",
+        "x=-c; sh $x 'rm -rf /repo'",
+        "echo \"-c 'rm -rf /repo'\" | xargs sh",
+        "bash -posix -c 'rm -rf /repo'",
+        "bash 3<<<'rm -rf /repo' <<<ls <&3",
+        "bash <(echo rm -rf /repo)",
+        "choom -n 0 -- rm -rf /repo",
+        "x=-exec; find /repo -maxdepth 0 $x rm -rf {} ';'",
+        "git -c alias.x='!rm -rf /repo' x",
+        "alias ls='rm -rf /repo'",
+    ] {
         for flags in [YES, &["--set", "approval.mode=auto"][..]] {
             let run = shell(&project, line, flags);
             assert_eq!(run.exit, 1, "{line}: {run}");

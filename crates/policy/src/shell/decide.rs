@@ -7,6 +7,7 @@
 use super::facts::{Base, Facts};
 use super::known::hazards::{self, Hazard};
 use super::known::wrappers::{self, MAX_COMMANDS, MAX_DEPTH};
+use super::known::{options, presets};
 use super::line::{Line, Simple, Unparsed, Within, Word};
 use super::parse::parse;
 use super::rule::{Rules, Say};
@@ -75,15 +76,29 @@ pub fn decide(grant: &Grant, cwd: &AgentPath, line: &str, os_sandbox: bool) -> D
 
 /// Decides words that run without a shell.
 pub fn decide_argv(grant: &Grant, cwd: &AgentPath, words: &[String], os_sandbox: bool) -> Decision {
-    let command = Simple {
+    decide_line(grant, cwd, &Line { commands: vec![of_words(words)] }, os_sandbox)
+}
+
+fn of_words(words: &[String]) -> Simple {
+    Simple {
         words: words.iter().cloned().map(Word::Known).collect(),
         assignments: Vec::new(),
         redirects: Vec::new(),
         text: words.join(" "),
         within: Vec::new(),
         redefined: false,
-    };
-    decide_line(grant, cwd, &Line { commands: vec![command] }, os_sandbox)
+    }
+}
+
+/// Returns what the rule says, and where it is written, that blocks words which
+/// somebody else than an agent wants to run.
+pub fn blocked_argv(grant: &Grant, cwd: &AgentPath, words: &[String]) -> Option<(String, At)> {
+    let base = Base { cwd, project: grant.view().working_dir() };
+    parts(&Line { commands: vec![of_words(words)] }).iter().find_map(|part| {
+        let facts = Facts::of(&part.simple, part.moved, base);
+        let rule = grant.shell().layers().iter().find_map(|layer| layer.blocking(&facts))?;
+        Some((rule.says(), rule.at.clone()))
+    })
 }
 
 /// Decides a line that is taken apart.
@@ -229,11 +244,32 @@ fn unwrap(simple: Simple, moved: bool, named: bool, depth: usize, parts: &mut Ve
     }
 }
 
+/// The most words before a command that a program of which nothing is known may
+/// hand on.
+const MAX_BEFORE: usize = 6;
+
+/// Returns whether a program of which nothing is known has a command among its
+/// words that a rule blocks, and so may run it.
+fn hands_on(rules: &Rules, part: &Part, facts: &Facts<'_>, base: Base<'_>) -> bool {
+    if presets::knows(facts.name) || options::is_known(facts.name) {
+        return false;
+    }
+    let words = &part.simple.words;
+    (1..words.len().min(1 + MAX_BEFORE)).any(|at| {
+        let simple = Simple { words: words[at..].to_vec(), ..part.simple.clone() };
+        let facts = Facts::of(&simple, true, base);
+        let says = rules.layers().iter().map(|layer| layer.say(&facts));
+        let mut says = says.filter(|say| say.approval == Approval::Blocked);
+        says.any(|say| say.rule.is_some())
+    })
+}
+
 /// Decides one command; a wrapper that no rule blocks is no part of the answer.
 fn decide_part(rules: &Rules, part: &Part, base: Base<'_>) -> Option<Decided> {
     let facts = Facts::of(&part.simple, part.moved, base);
     let says: Vec<Say> = rules.layers().iter().map(|layer| layer.say(&facts)).collect();
-    let must_ask = says.iter().any(|say| say.must_ask) || rules.blocks() && hazards::hides(&facts);
+    let must_ask = says.iter().any(|say| say.must_ask)
+        || rules.blocks() && (hazards::hides(&facts) || hands_on(rules, part, &facts, base));
     let deciding = strictest(&says)?;
     let blocked = deciding.approval == Approval::Blocked && deciding.rule.is_some();
     let wrapper = part.wrapper && !blocked;

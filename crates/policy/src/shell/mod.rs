@@ -18,7 +18,7 @@ pub mod rule;
 pub mod words;
 
 pub use change::{Insert, smallest, suggest};
-pub use decide::{Decided, Decision, decide, decide_argv};
+pub use decide::{Decided, Decision, blocked_argv, decide, decide_argv};
 pub use judge::{
     CommandJudgement, CommandPermit, CommandQuestion, CommandText, CommandVerdict, Request,
     judge_command,

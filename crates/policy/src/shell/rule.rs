@@ -201,6 +201,14 @@ impl Layer {
         all
     }
 
+    /// Returns the rule that blocks a command, whether or not agents can run any.
+    pub(crate) fn blocking(&self, facts: &Facts<'_>) -> Option<&ShellRule> {
+        let mut rules = self.candidates(facts).into_iter().map(|index| &self.rules[index]);
+        rules
+            .find(|rule| compare(rule, facts) == Match::Yes)
+            .filter(|rule| rule.approval == Approval::Blocked)
+    }
+
     /// Decides one command.
     pub(crate) fn say(&self, facts: &Facts<'_>) -> Say {
         if let Some(allowed) = self.tool.allowed.as_ref().filter(|allowed| !allowed.value) {

@@ -339,13 +339,10 @@ pub(crate) fn mode_rule(grant: &Grant, os_sandbox: bool) -> RuleRecord<'static> 
 
 /// Returns the rule that blocks a command which somebody else decided on.
 pub(crate) fn blocks(grant: &Grant, words: Vec<String>) -> Option<(Denial, Rule)> {
-    // Whether agents have the tool has no part in this.
-    let decision = shell::decide_argv(grant, grant.view().working_dir(), &words, true);
-    let by_rule = |part: &&Decided| part.approval == Approval::Blocked && part.rule.is_some();
-    let part = decision.parts.iter().find(by_rule)?;
-    let line = Request::words(words, grant.view().working_dir().clone()).shown();
+    let cwd = grant.view().working_dir();
+    let (says, at) = shell::blocked_argv(grant, cwd, &words)?;
+    let line = Request::words(words, cwd.clone()).shown();
     let denial = Denial::CommandBlocked { line, allowed: Vec::new() };
-    let (says, at) = (part.says.clone(), part.at.clone());
     Some((denial, Rule { at, says, cause: Cause::Command }))
 }
 

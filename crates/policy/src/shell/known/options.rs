@@ -80,6 +80,11 @@ static BY_NAME: LazyLock<HashMap<&str, &Options>> = LazyLock::new(|| {
     TABLE.iter().flat_map(each).collect()
 });
 
+/// Returns whether anything is known of a program.
+pub(crate) fn is_known(name: &str) -> bool {
+    !std::ptr::eq(of(name), &UNKNOWN)
+}
+
 /// Returns what is known of a program, by its last name.
 pub(crate) fn of(name: &str) -> &'static Options {
     let plain = without_version(name);

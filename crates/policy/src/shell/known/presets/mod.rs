@@ -44,6 +44,11 @@ const EVERYTHING: &str = "*";
 const GIT_GLOBALS: &[&str] =
     &["--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects"];
 
+/// Returns whether a program has rows, so that what it does with words is known.
+pub(crate) fn knows(name: &str) -> bool {
+    READ_ONLY.iter().any(|(names, ..)| names.contains(&name))
+}
+
 /// Returns whether a preset speaks of a command.
 pub(crate) fn covers(preset: Preset, facts: &Facts<'_>) -> bool {
     let table = match preset {

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use table::{Inner, Row, SHELLS, TABLE};
 
 use crate::shell::known::{base_name, is_system, lists};
-use crate::shell::line::{RedirectKind, Simple, Within, Word};
+use crate::shell::line::{Redirect, RedirectKind, Simple, Within, Word};
 use crate::shell::parse::parse;
 
 /// The most wrappers within each other.
@@ -337,9 +337,13 @@ fn find(words: &[Word]) -> Vec<Simple> {
             };
             let length = rest.iter().enumerate().position(end).unwrap_or(rest.len());
             found.extend(plain(&placed(&rest[..length], &["{}"], false)));
-            at += length + 1;
         }
+        // Also what stands in another one: what looks like it may be an argument.
         at += 1;
+    }
+    if words.iter().any(|word| matches!(word, Word::Unknown { .. })) {
+        // It may be `-exec`.
+        found.push(unknown_command("what find runs"));
     }
     found
 }
@@ -388,8 +392,6 @@ fn placed(words: &[Word], marks: &[&str], append: bool) -> Vec<Word> {
 /// where it has an option that is not known.
 fn shell_words(words: &[Word]) -> Option<(bool, &[Word])> {
     const LONG: &[&str] = &[
-        "--debug",
-        "--debugger",
         "--dump-po-strings",
         "--dump-strings",
         "--help",
@@ -397,12 +399,13 @@ fn shell_words(words: &[Word]) -> Option<(bool, &[Word])> {
         "--noediting",
         "--noprofile",
         "--norc",
-        "--posix",
         "--pretty-print",
         "--restricted",
         "--verbose",
         "--version",
     ];
+    /// What `-o` can set without changing how a line is read.
+    const SETTINGS: &[&str] = &["errexit", "nounset", "pipefail", "noexec", "verbose", "xtrace"];
     let mut line = false;
     let mut at = 0;
     while let Some(text) = words.get(at).and_then(Word::known) {
@@ -415,27 +418,28 @@ fn shell_words(words: &[Word]) -> Option<(bool, &[Word])> {
             break;
         }
         let mut takes = 0;
-        if matches!(text, "--rcfile" | "--init-file" | "--emulate") {
-            takes = 1;
-        } else if text.starts_with("--") {
+        if text.starts_with("--") {
             if !LONG.contains(&text) {
                 return None;
             }
         } else {
-            if !text[1..].chars().all(|c| "abefhiklmnprstuvxBCDEHPTcoO".contains(c)) {
+            // The others run a file first, or have the line read in another way.
+            if !text[1..].chars().all(|c| "celnouvx".contains(c)) {
                 return None;
             }
             line |= text.starts_with('-') && text.contains('c');
-            // `-o` and `-O` take a word each.
-            takes = text.chars().skip(1).filter(|c| matches!(c, 'o' | 'O')).count();
+            takes = text.chars().skip(1).filter(|c| *c == 'o').count();
         }
-        // A word that may be several could hold the line.
-        if words.iter().skip(at + 1).take(takes).any(|word| word.known().is_none()) {
+        // Each `-o` takes a word, and one that may be several could hold the line.
+        let known = |word: &Word| word.known().is_some_and(|name| SETTINGS.contains(&name));
+        if !words.iter().skip(at + 1).take(takes).all(known) {
             return None;
         }
         at += 1 + takes;
     }
-    Some((line, words.get(at..).unwrap_or_default()))
+    let operands = words.get(at..).unwrap_or_default();
+    // What is not known may be an option.
+    operands.first().is_none_or(|word| line || word.known().is_some()).then_some((line, operands))
 }
 
 fn shell(simple: &Simple) -> Vec<Simple> {
@@ -446,8 +450,23 @@ fn shell(simple: &Simple) -> Vec<Simple> {
     if line {
         return operands.first().map(text).unwrap_or_default();
     }
+    let stdin = |word: &Word| {
+        word.known().is_some_and(|file| file.starts_with("/dev/") || file.starts_with("/proc/"))
+    };
+    if operands.first().is_some_and(stdin) {
+        return vec![unknown_command("what the shell reads")];
+    }
     if !reads_commands(simple) {
         return Vec::new();
+    }
+    // Another descriptor in the place of the standard input.
+    let elsewhere = |redirect: &Redirect| {
+        redirect.kind == RedirectKind::Duplicate
+            && redirect.fd.as_deref().is_none_or(|fd| fd == "0")
+            && !matches!(redirect.target.known(), Some("1" | "2" | "-"))
+    };
+    if simple.redirects.iter().any(elsewhere) {
+        return vec![unknown_command("what the shell reads")];
     }
     // Text that stands in the line itself can be looked at.
     let given = simple.redirects.iter().rev().find(|redirect| {
