@@ -7,7 +7,7 @@
 use super::facts::{Base, Facts};
 use super::known::hazards::{self, Hazard};
 use super::known::wrappers::{self, MAX_COMMANDS, MAX_DEPTH};
-use super::known::{options, presets};
+use super::known::{base_name, options, presets};
 use super::line::{Line, Simple, Unparsed, Within, Word};
 use super::parse::parse;
 use super::rule::{Rules, Say};
@@ -256,6 +256,11 @@ fn hands_on(rules: &Rules, part: &Part, facts: &Facts<'_>, base: Base<'_>) -> bo
     }
     let words = &part.simple.words;
     (1..words.len().min(1 + MAX_BEFORE)).any(|at| {
+        let name = words[at].known().map(base_name);
+        let may = |name| rules.layers().iter().any(|layer| layer.may_block(name));
+        if !name.is_some_and(may) {
+            return false;
+        }
         let simple = Simple { words: words[at..].to_vec(), ..part.simple.clone() };
         let facts = Facts::of(&simple, true, base);
         let says = rules.layers().iter().map(|layer| layer.say(&facts));

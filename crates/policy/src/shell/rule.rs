@@ -113,8 +113,7 @@ impl Rules {
 
     /// Returns whether some rule blocks commands.
     pub(crate) fn blocks(&self) -> bool {
-        let blocked = |rule: &ShellRule| rule.approval == Approval::Blocked;
-        self.layers.iter().any(|layer| layer.rules.iter().any(blocked))
+        self.layers.iter().any(|layer| layer.blocks)
     }
 
     /// Returns the patterns that run without a question, for an agent that was
@@ -137,6 +136,8 @@ pub struct Layer {
     by_name: HashMap<String, Vec<usize>>,
     /// The rules that may be for any program.
     by_none: Vec<usize>,
+    /// Whether any rule blocks.
+    blocks: bool,
 }
 
 /// What one layer says about one command.
@@ -173,7 +174,15 @@ impl Layer {
             tool: tool.cloned().unwrap_or_default(),
             by_name,
             by_none,
+            blocks: shell.rules.iter().any(|rule| rule.approval == Approval::Blocked),
         }
+    }
+
+    /// Returns whether a rule may block a program of that name.
+    pub(crate) fn may_block(&self, name: &str) -> bool {
+        let named = self.by_name.get(name).map(Vec::as_slice).unwrap_or_default();
+        let blocked = |index: &usize| self.rules[*index].approval == Approval::Blocked;
+        self.blocks && named.iter().chain(&self.by_none).any(blocked)
     }
 
     /// Returns the rules, in file order.
