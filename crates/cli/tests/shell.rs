@@ -165,6 +165,19 @@ fn a_planted_repository_runs_nothing() {
         .file("repo/bare/config", "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = /repo\n\tfsmonitor = touch /repo/planted\n")
         .file("repo/bare/objects/.keep", "")
         .file("repo/bare/refs/heads/.keep", "");
+    // The control: on the host, the same files run the program.
+    let Some(git) = zonekeep_testkit::program("git") else {
+        return zonekeep_testkit::skip("there is no git");
+    };
+    let (repo, config) = (project.path("repo"), project.read("repo/bare/config"));
+    let on_host = config.replace("/repo", repo.to_str().unwrap());
+    project.put("repo/bare/config", &on_host);
+    let mut status = std::process::Command::new(git);
+    status.arg("status").current_dir(repo.join("bare")).env("GIT_CONFIG_GLOBAL", "/dev/null");
+    let _ = status.env("GIT_CONFIG_SYSTEM", "/dev/null").output().unwrap();
+    assert!(project.exists("repo/planted"), "the control does not work");
+    std::fs::remove_file(project.path("repo/planted")).unwrap();
+    project.put("repo/bare/config", &config);
     for line in ["git status", "git diff"] {
         call(&project, json!({ "command": line, "cwd": "/repo/bare" }), YES);
         shell(&project, &format!("cd /repo/bare && {line}"), YES);
@@ -189,6 +202,10 @@ fn nobody_who_does_not_look_says_yes_to_what_a_rule_may_forbid() {
         "x=-exec; find /repo -maxdepth 0 $x rm -rf {} ';'",
         "git -c alias.x='!rm -rf /repo' x",
         "alias ls='rm -rf /repo'",
+        "bash -noprofile -c 'rm -rf /repo' a",
+        "bash --rcfile /repo/a.txt -ic ls",
+        "bash -kc 'ls PATH=/repo'",
+        "echo 'm -rf /repo' | xargs -tI% sh -c 'r%'",
     ] {
         for flags in [YES, &["--set", "approval.mode=auto"][..]] {
             let run = shell(&project, line, flags);
@@ -371,4 +388,20 @@ fn what_nobody_could_look_at_is_refused_at_once() {
         assert!(run.stderr.len() < 2_000, "{}", run.stderr.len());
     }
     assert!(project.log_lines().iter().all(|line| line.len() < 100_000));
+}
+
+/// A text that is data to the parser, and code to the shell that reads it again.
+#[test]
+fn a_default_does_not_cover_a_text_that_is_read_again() {
+    let project = project();
+    let line = "for b in 'x[$(touch /repo/planted)]'; do test -v 'a[b]'; done";
+    // The control: bash runs what stands in the text.
+    let host = line.replace("/repo", project.path("repo").to_str().unwrap());
+    assert!(std::process::Command::new("bash").args(["-c", &host]).output().is_ok());
+    assert!(project.exists("repo/planted"), "the control does not work");
+    std::fs::remove_file(project.path("repo/planted")).unwrap();
+    let flags = ["--approve", "none", "--set", "shell.default=preApproved"];
+    let run = shell(&project, line, &flags);
+    assert!(run.exit == 1 && run.stderr.contains("needs the user's approval"), "{run}");
+    assert!(!project.exists("repo/planted"));
 }
