@@ -387,8 +387,10 @@ fn a_worker_file_narrows() {
 fn a_place_that_is_another_one_or_gone_by_now_is_refused() {
     for then in ["mv b a", "true"] {
         let project = Project::new(PROGRAM).dir("a").dir("b");
-        // The launcher is a program that swaps the directory and then goes on.
-        let script = format!("mv a gone; {then}\nexec -a zonekeep-launcher '{PROGRAM}'\n");
+        // The launcher is a program that swaps the directory when it has its
+        // orders, and then goes on.
+        let wait = "for i in {1..2000}; do read -t 0 && break; sleep 0.01; done";
+        let script = format!("{wait}; mv a gone; {then}\nexec -a zonekeep-launcher '{PROGRAM}'\n");
         project.put("swap", format!("#!/bin/bash\nPATH=/usr/bin:/bin; exec 2>/dev/null\n{script}"));
         let swap = project.path("swap");
         std::fs::set_permissions(&swap, PermissionsExt::from_mode(0o755)).unwrap();

@@ -57,6 +57,8 @@ struct Holding {
     zone: usize,
     path: RelPath,
     pattern: String,
+    /// Why it is still there.
+    stuck: Option<String>,
     failed: Option<String>,
     slots: BTreeMap<Vec<u8>, Slot>,
     left_out: u64,
@@ -96,7 +98,7 @@ impl Held {
     /// Notes that a path is caught.
     pub(super) fn catch(&mut self, zone: usize, path: &RelPath, pattern: &str) -> Ticket {
         if let Some(&number) = self.index.get(&(zone, path.clone())) {
-            self.holdings[number].failed = None;
+            (self.holdings[number].stuck, self.holdings[number].failed) = (None, None);
             return Ticket(Some(number));
         }
         if self.holdings.len() >= MAX_PATHS {
@@ -108,6 +110,7 @@ impl Held {
             zone,
             path: path.clone(),
             pattern: pattern.to_owned(),
+            stuck: None,
             failed: None,
             slots: BTreeMap::new(),
             left_out: 0,
@@ -118,6 +121,20 @@ impl Held {
     }
 
     /// Notes why it could not be taken away.
+    pub(super) fn stick(&mut self, ticket: Ticket, why: String) {
+        if let Some(holding) = ticket.0.and_then(|number| self.holdings.get_mut(number)) {
+            holding.stuck = Some(why);
+        }
+    }
+
+    /// Notes that nothing is at a path any more, whoever took it away.
+    pub(super) fn is_gone(&mut self, zone: usize, path: &RelPath) {
+        if let Some(&number) = self.index.get(&(zone, path.clone())) {
+            self.holdings[number].stuck = None;
+        }
+    }
+
+    /// Notes what else went wrong.
     pub(super) fn fail(&mut self, ticket: Ticket, why: String) {
         if let Some(holding) = ticket.0.and_then(|number| self.holdings.get_mut(number)) {
             holding.failed = Some(why);
@@ -218,7 +235,7 @@ impl Holding {
             path: escape(&host),
             pattern: self.pattern.clone(),
             id: None,
-            failed: self.failed.take(),
+            failed: self.stuck.take().or(self.failed.take()),
         };
         if self.slots.is_empty() {
             return caught;

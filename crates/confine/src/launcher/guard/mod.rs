@@ -32,7 +32,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, statat};
 use rustix::io::Errno;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
@@ -271,10 +271,21 @@ impl Guard {
         for Later { zone, path, bares, class, .. } in due {
             let Some((above, name)) = path.split_last() else { continue };
             let Some(root) = self.zones.get(zone).map(|zone| zone.root.as_fd()) else { continue };
-            let Ok(dir) = self.keys.below(root, &above) else { continue };
+            let dir = match self.keys.below(root, &above) {
+                Ok(dir) => dir,
+                Err(errno) => {
+                    if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) {
+                        self.held.is_gone(zone, &path);
+                    }
+                    continue;
+                }
+            };
             let (dir, path, bares) = (dir.as_fd(), &path, &bares[..]);
             let spot = judge::Spot { zone, dir, watch: 0, name, path, bares, class };
             self.look_at(&spot, View::Whole);
+            if matches!(statat(dir, name, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT)) {
+                self.held.is_gone(zone, path);
+            }
         }
     }
 

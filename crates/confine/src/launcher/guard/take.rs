@@ -66,7 +66,7 @@ impl Guard {
 
     fn failed(&mut self, spot: &Spot<'_>, pattern: &str, errno: Errno) {
         let ticket = self.held.catch(spot.zone, spot.path, pattern);
-        self.held.fail(ticket, format!("it could not be removed: {}", io::Error::from(errno)));
+        self.held.stick(ticket, format!("it could not be removed: {}", io::Error::from(errno)));
         // Somebody may be filling it, or has changed what it is.
         if matches!(errno, Errno::NOTEMPTY | Errno::EXIST | Errno::ISDIR | Errno::STALE) {
             self.put_off(spot);
