@@ -40,6 +40,7 @@ mod perform;
 mod sandbox;
 mod session;
 mod state;
+mod stop;
 
 pub use error::{Error, Failure};
 pub use ground::GroundError;
@@ -47,6 +48,7 @@ pub use project::{Project, ProjectError};
 pub use sandbox::{Listed, Matches, Paths, Sandbox};
 pub use session::{OpenError, Session};
 pub use state::StateDir;
+pub use stop::{Stop, StopFd};
 
 pub use zonekeep_confine as confine;
 pub use zonekeep_files as files;
