@@ -82,7 +82,7 @@ aproval: { mode: tool }
     5 |     output: { path: ./out, mode: rw, sufixes: [.md] }
       |                                      ^^^^^^^
       |
-      = help: did you mean 'suffixes'? known keys: path, mode, suffixes, max_file_bytes, approval
+      = help: did you mean 'suffixes'? known keys: path, mode, suffixes, max_file_bytes, approval, untrusted
 
     error[wrong_type]: 'sandbox.network' must be true or false, or a list, or a map, not 'maybe'
      --> zonekeep.yaml:6:12
@@ -98,7 +98,7 @@ aproval: { mode: tool }
     7 | aproval: { mode: tool }
       | ^^^^^^^
       |
-      = help: did you mean 'approval'? known keys: name, version, description, model, sandbox, approval, delegation, tools, tool_rules, shell, shell_rules, shell_default, audit
+      = help: did you mean 'approval'? known keys: name, version, description, model, prices, sandbox, approval, when_tainted, delegation, tools, tool_rules, shell, shell_rules, shell_default, audit
     ");
 }
 
@@ -308,7 +308,7 @@ fn worker_files_are_checked_against_the_project() {
     3 | child_sandbox: {}
       | ^^^^^^^^^^^^^
       |
-      = help: known keys: name, description, model, compatible_models, sandbox, tools, tool_rules, shell, shell_rules, shell_default, attachment_policy, output_schema, locked, mode, max_context_tokens, allow_empty_input
+      = help: known keys: name, description, model, compatible_models, sandbox, tools, tool_rules, shell, shell_rules, shell_default, workers, workers_as_tools, attachment_policy, output_schema, output_retries, max_turns, budget, time, max_tokens, temperature, locked, mode, max_context_tokens, allow_empty_input
     ");
 }
 

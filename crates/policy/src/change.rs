@@ -54,7 +54,7 @@ pub fn smallest(policy: &Policy, action: &Action) -> Option<Vec<Edit>> {
 fn next(policy: &mut Policy, action: &Action, judgement: &Judgement) -> Option<Edit> {
     let at = judgement.rule.at.clone();
     match &judgement.rule.cause {
-        Cause::Top | Cause::Command | Cause::Nothing => None,
+        Cause::Top | Cause::Command | Cause::Call | Cause::Nothing => None,
         Cause::Outside => outside(policy, action),
         Cause::Mode(name) => {
             let zone = zone_mut(policy, name)?;

@@ -4,6 +4,7 @@
 //! are spelled as the agent spelled them; host paths, zones and the rule that
 //! decided are for the operator, and go in the record.
 
+use crate::grant::ExceedsParent;
 use crate::path::PathError;
 
 /// The most alternatives that a refusal names.
@@ -159,6 +160,58 @@ pub enum Denial {
         /// Why nobody was asked.
         reason: String,
     },
+    /// The worker is none of those that the caller may call.
+    #[error("Cannot call '{}': this worker may not call it.\nWorkers: {}", shown(.worker), list(.available))]
+    NoWorker {
+        /// The worker.
+        worker: String,
+        /// Those that can be called.
+        available: Vec<String>,
+    },
+    /// The worker is waiting for this very call.
+    #[error("Cannot call '{}': it is already running ({}).\nDo the work here, or call another worker: {}", shown(.worker), arrows(.path), list(.available))]
+    Cycle {
+        /// The worker.
+        worker: String,
+        /// The workers from the first one down to the second time this one would run.
+        path: Vec<String>,
+        /// Those that can be called.
+        available: Vec<String>,
+    },
+    /// Workers have called workers often enough.
+    #[error("Cannot call '{}': workers may call each other at most {max} deep ({}).\nDo the work here, and return what is left to do.", shown(.worker), arrows(.path))]
+    TooDeep {
+        /// The worker.
+        worker: String,
+        /// The limit.
+        max: u32,
+        /// The workers from the first one down to this one.
+        path: Vec<String>,
+    },
+    /// The worker's file asks for more than its caller holds.
+    #[error("Cannot call '{}': it needs more than this worker has.\n{} Call another worker, or do the work here.", shown(.worker), .reason.for_agent())]
+    Exceeds {
+        /// The worker.
+        worker: String,
+        /// What it asks for.
+        reason: ExceedsParent,
+    },
+    /// Somebody was asked about a call and said no.
+    #[error("Cannot call '{}': the user declined.{}", shown(.worker), note_line(.note))]
+    CallDeclined {
+        /// The worker.
+        worker: String,
+        /// What they said.
+        note: Option<String>,
+    },
+    /// Somebody would have to be asked about a call, and nobody can be.
+    #[error("Cannot call '{}': it needs the user's approval, and {reason}.\nContinue with what needs no approval, and tell the user what you wanted to do.", shown(.worker))]
+    CallUnasked {
+        /// The worker.
+        worker: String,
+        /// Why nobody was asked.
+        reason: String,
+    },
 }
 
 impl Denial {
@@ -179,6 +232,11 @@ impl Denial {
             Denial::CommandBlocked { .. } => "blocked",
             Denial::CommandUnfit { .. } => "unfit",
             Denial::CommandDeclined { .. } | Denial::CommandUnasked { .. } => "declined",
+            Denial::NoWorker { .. } => "no_worker",
+            Denial::Cycle { .. } => "cycle",
+            Denial::TooDeep { .. } => "too_deep",
+            Denial::Exceeds { .. } => "exceeds",
+            Denial::CallDeclined { .. } | Denial::CallUnasked { .. } => "declined",
         }
     }
 
@@ -199,7 +257,13 @@ impl Denial {
             | Denial::CommandBlocked { .. }
             | Denial::CommandUnfit { .. }
             | Denial::CommandDeclined { .. }
-            | Denial::CommandUnasked { .. } => None,
+            | Denial::CommandUnasked { .. }
+            | Denial::NoWorker { .. }
+            | Denial::Cycle { .. }
+            | Denial::TooDeep { .. }
+            | Denial::Exceeds { .. }
+            | Denial::CallDeclined { .. }
+            | Denial::CallUnasked { .. } => None,
         }
     }
 
@@ -210,6 +274,7 @@ impl Denial {
                 format!("Zone '{zone}' not available to this worker")
             }
             Denial::ReadOnly { zone, .. } => format!("Zone '{zone}' is read-only for this worker"),
+            Denial::Exceeds { reason, .. } => reason.to_string(),
             other => other.to_string().lines().next().unwrap_or_default().to_owned(),
         }
     }
@@ -225,6 +290,11 @@ pub fn list(names: &[String]) -> String {
         n if n <= MAX_ALTERNATIVES => names.join(", "),
         n => format!("{} and {} more", names[..MAX_ALTERNATIVES].join(", "), n - MAX_ALTERNATIVES),
     }
+}
+
+/// Joins the names of workers in the order in which they call each other.
+fn arrows(path: &[String]) -> String {
+    path.iter().map(|name| shown(name)).collect::<Vec<_>>().join(" → ")
 }
 
 /// Returns what can be run instead.

@@ -259,7 +259,7 @@ fn covers_from(parts: &[Vec<u8>], names: &[Vec<u8>], reach: Reach) -> bool {
 }
 
 /// Matches one name against a part with `*`.
-fn name_matches(part: &[u8], name: &[u8]) -> bool {
+pub(crate) fn name_matches(part: &[u8], name: &[u8]) -> bool {
     let mut pieces = part.split(|&b| b == b'*');
     let first = pieces.next().unwrap_or_default();
     let Some(mut rest) = name.strip_prefix(first) else { return false };

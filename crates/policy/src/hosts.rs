@@ -79,7 +79,26 @@ pub(crate) fn join(a: &Network, b: &Network) -> Network {
     }
 }
 
-fn union(a: &[Ruled<String>], b: &[Ruled<String>]) -> Vec<Ruled<String>> {
+/// Returns the names that a network refuses.
+pub(crate) fn refused(network: &Network) -> &[Ruled<String>] {
+    match network {
+        Network::Hosts { deny, .. } => deny,
+        Network::Off | Network::On => &[],
+    }
+}
+
+/// Returns a network that refuses more names.
+pub(crate) fn without(network: Network, refused: &[Ruled<String>]) -> Network {
+    match network {
+        Network::Hosts { allow, deny, presets } => {
+            Network::Hosts { allow, deny: union(&deny, refused), presets }
+        }
+        all_or_nothing => all_or_nothing,
+    }
+}
+
+/// Returns all names of two lists, each once.
+pub(crate) fn union(a: &[Ruled<String>], b: &[Ruled<String>]) -> Vec<Ruled<String>> {
     let mut all = a.to_vec();
     all.extend(b.iter().filter(|host| !is_listed(a, host)).cloned());
     all

@@ -50,6 +50,8 @@ pub enum Cause {
     Tools,
     /// A rule for commands.
     Command,
+    /// Who may call whom, and how deep.
+    Call,
     /// The approval mode.
     Consent,
     /// Nothing had to be decided.
@@ -238,6 +240,7 @@ fn findings(grant: &Grant, action: &Action) -> Result<Vec<Finding>, Refusal> {
         let (at, says, cause) = match (grant.tool_rule(action.tool), grant.tools_line()) {
             (Some(rule), _) if rule.value == Approval::Blocked => {
                 let says = format!("tool_rules.{}.allowed: false", action.tool);
+                let says = grant.marked(&rule.at, says);
                 (rule.at, says, Cause::ToolRule)
             }
             (_, Some(tools)) => (tools.at.clone(), "tools".to_owned(), Cause::Tools),
@@ -456,9 +459,12 @@ fn zone_approval(
         Some(rule) if rule.value > zone.value || !zone.is_written() => {
             let required = rule.value == Approval::Ask;
             let says = format!("tool_rules.{tool}.approval_required: {required}");
-            (rule, says, Cause::ToolRule)
+            (rule.clone(), grant.marked(&rule.at, says), Cause::ToolRule)
         }
-        _ => (zone.clone(), says(zone), Cause::Approval(mount.zone.name.clone(), access)),
+        _ => {
+            let cause = Cause::Approval(mount.zone.name.clone(), access);
+            (zone.clone(), grant.marked(&zone.at, says(zone)), cause)
+        }
     }
 }
 
@@ -487,13 +493,16 @@ fn conclude(grant: &Grant, action: &Action, findings: Vec<Finding>) -> Judgement
         && approval.value == Approval::PreApproved
     {
         approval = Ruled::new(Approval::Ask, consent.at.clone());
-        says = "approval.mode: manual".to_owned();
+        says = grant.marked(&consent.at, "approval.mode: manual".to_owned());
         cause = Cause::Consent;
     }
     let permit = Permit { places };
     let rule = Rule { at: approval.at, says, cause };
-    let by_mode =
-        |says: &str| Rule { at: consent.at.clone(), says: says.to_owned(), cause: Cause::Consent };
+    let by_mode = |says: &str| Rule {
+        at: consent.at.clone(),
+        says: grant.marked(&consent.at, says.to_owned()),
+        cause: Cause::Consent,
+    };
     match (approval.value, consent.value) {
         (Approval::PreApproved, _) => Judgement { verdict: Verdict::Allow(permit), rule },
         (_, Consent::Auto) => {

@@ -6,6 +6,8 @@
 //! `zonekeep` crate carry the answers out.
 
 pub mod action;
+pub mod attachment;
+pub mod call;
 pub mod change;
 pub mod config;
 pub mod denial;
@@ -14,19 +16,23 @@ pub mod guard;
 mod hosts;
 pub mod judge;
 pub mod limit;
+pub mod model_name;
 pub mod needs;
 pub mod path;
 pub mod planted;
 pub mod policy;
 pub mod profile;
+pub mod run;
 pub mod shell;
 pub mod source;
+pub mod taint;
 pub mod tool_name;
 pub mod view;
 pub mod worker_file;
 pub mod zone;
 
 pub use action::{Action, Target, Verb};
+pub use call::{CallRequest, judge_call};
 pub use denial::Denial;
 pub use grant::{ExceedsParent, Grant};
 pub use judge::{Judgement, Permit, Place, Question, Rule, Verdict, judge};

@@ -279,6 +279,13 @@ fn parse(key: &Key, text: &str) -> Result<u64, LimitError> {
     }
 }
 
+/// Reads a time as somebody wrote it, in milliseconds; `None` for `none`.
+pub(crate) fn time(text: &str) -> Result<Option<u64>, LimitError> {
+    let mut limits = Limits::none();
+    limits.set("time", text)?;
+    Ok(limits.wall_ms)
+}
+
 /// Returns how many milliseconds a unit of time has.
 fn time_unit(unit: &str) -> Option<u64> {
     match unit {

@@ -26,6 +26,8 @@ pub struct ZoneNeed {
     pub suffixes: Option<Ruled<Vec<String>>>,
     /// A smaller size, if any (`paths` form).
     pub max_file_bytes: Option<Ruled<u64>>,
+    /// Where the worker says that the zone is not to be trusted, if it does.
+    pub untrusted: Option<At>,
     /// The directory the worker believes the zone to be (`paths` form).
     pub path: Option<Ruled<PathBuf>>,
     /// Where the request is written.

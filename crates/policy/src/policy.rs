@@ -6,9 +6,12 @@ use std::path::PathBuf;
 
 use crate::guard::Guards;
 use crate::limit::Limits;
+use crate::model_name::Prices;
 use crate::path::AgentPath;
+use crate::run::RunDefaults;
 use crate::shell::{Pattern, Preset, ShellMode};
 use crate::source::{At, Ruled};
+use crate::taint::WhenTainted;
 use crate::zone::{Approval, Zone};
 
 /// Where zone paths lie (`sandbox.mode`).
@@ -33,6 +36,18 @@ pub enum Consent {
     Auto,
     /// Every question is answered no.
     Strict,
+}
+
+impl Consent {
+    /// Returns a number that grows with strictness.
+    pub(crate) fn strictness(self) -> u8 {
+        match self {
+            Consent::Auto => 0,
+            Consent::Tool => 1,
+            Consent::Manual => 2,
+            Consent::Strict => 3,
+        }
+    }
 }
 
 /// What commands may reach (`sandbox.network`).
@@ -210,6 +225,14 @@ pub struct Policy {
     pub consent: Ruled<Consent>,
     /// How deep workers may call workers.
     pub max_depth: Ruled<u32>,
+    /// How often, how long and for how much workers run.
+    pub run: RunDefaults,
+    /// The model that workers use unless they name one.
+    pub model: Option<Ruled<String>>,
+    /// What models cost.
+    pub prices: Prices,
+    /// What workers lose that have read untrusted content.
+    pub when_tainted: WhenTainted,
     /// The tools that exist, by canonical name; `None` is all of them.
     pub tools: Option<Ruled<Vec<String>>>,
     /// Rules for single tools, by canonical name.
@@ -242,6 +265,10 @@ impl Policy {
             guards: Guards::default(),
             consent: Ruled::default(),
             max_depth: Ruled::default_of(5),
+            run: RunDefaults::default(),
+            model: None,
+            prices: Prices::default(),
+            when_tainted: WhenTainted::default(),
             tools: None,
             tool_rules: BTreeMap::new(),
             shell: Shell::default(),

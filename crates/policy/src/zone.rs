@@ -88,6 +88,8 @@ pub struct Zone {
     pub max_file_bytes: Option<Ruled<u64>>,
     /// Who is asked about what.
     pub approval: Approvals,
+    /// Where it is said that what lies here is not to be trusted, if it is.
+    pub untrusted: Option<At>,
 }
 
 impl Zone {
@@ -103,6 +105,7 @@ impl Zone {
             suffixes: None,
             max_file_bytes: None,
             approval: Approvals::default(),
+            untrusted: None,
             at,
         }
     }

@@ -55,6 +55,19 @@ fn check_value(
                 problems.error("bad_value", &node.mark, message).hint(hint);
             }
         }
+        (Shape::Decimal { min, max, digits }, Kind::Scalar { .. }) if fits_scalar(node, shape) => {
+            let unit = 10_u64.pow(*digits);
+            let bounds = u64::from(*min) * unit..=u64::from(*max) * unit;
+            if !node.decimal(*digits).is_some_and(|value| bounds.contains(&value)) {
+                let text = node.plain().unwrap_or_default();
+                let message = format!("{} cannot be {text}", subject(name));
+                let hint = format!(
+                    "it can be {}, with at most {digits} digits after the point",
+                    shape.describe()
+                );
+                problems.error("bad_value", &node.mark, message).hint(hint);
+            }
+        }
         _ if fits_scalar(node, shape) && same_kind(node, shape) => {}
         _ => wrong_type(node, shape, name, hint, problems),
     }
@@ -63,6 +76,10 @@ fn check_value(
 fn check_map(node: &Node, keys: &[Key], name: &str, problems: &mut Problems) {
     for (key, value) in node.entries() {
         match keys.iter().find(|known| known.name == key.text) {
+            Some(Key { refused: Some(instead), .. }) => {
+                let message = format!("'{}' is no key", join(name, &key.text));
+                problems.error("unknown_key", &key.mark, message).hint(*instead);
+            }
             Some(known) => {
                 if !(value.is_null() && known.shape.takes_map()) {
                     check_value(value, &known.shape, &join(name, known.name), known.hint, problems);
@@ -70,7 +87,7 @@ fn check_map(node: &Node, keys: &[Key], name: &str, problems: &mut Problems) {
             }
             None => {
                 let known: Vec<&str> =
-                    keys.iter().filter(|key| !key.deprecated).map(|key| key.name).collect();
+                    keys.iter().filter(|key| key.is_current()).map(|key| key.name).collect();
                 let place = if name.is_empty() { String::new() } else { format!(" in '{name}'") };
                 let message = format!("unknown key '{}'{place}", key.text);
                 let hint = suggest::hint(&key.text, "known keys", &known);
@@ -91,9 +108,12 @@ fn check_map(node: &Node, keys: &[Key], name: &str, problems: &mut Problems) {
 fn same_kind(node: &Node, shape: &Shape) -> bool {
     match shape {
         Shape::Any => true,
-        Shape::Bool | Shape::Int { .. } | Shape::Text | Shape::Scalar | Shape::OneOf(_) => {
-            matches!(node.kind, Kind::Scalar { .. }) && !node.is_null()
-        }
+        Shape::Bool
+        | Shape::Int { .. }
+        | Shape::Decimal { .. }
+        | Shape::Text
+        | Shape::Scalar
+        | Shape::OneOf(_) => matches!(node.kind, Kind::Scalar { .. }) && !node.is_null(),
         Shape::List(_) => matches!(node.kind, Kind::List(_)),
         Shape::MapOf(_) | Shape::Map(_) => matches!(node.kind, Kind::Map(_)),
         Shape::Either(shapes) => shapes.iter().any(|shape| same_kind(node, shape)),
@@ -108,6 +128,13 @@ fn fits_scalar(node: &Node, shape: &Shape) -> bool {
         Shape::Int { .. } => {
             let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
             node.plain().is_some_and(|text| digits(text.strip_prefix('-').unwrap_or(text)))
+        }
+        Shape::Decimal { .. } => {
+            let text = node.plain().unwrap_or_default();
+            let text = text.strip_prefix('-').unwrap_or(text);
+            let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+            let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+            digits(whole) && digits(part)
         }
         _ => true,
     }
@@ -127,7 +154,7 @@ fn wrong_type(node: &Node, shape: &Shape, name: &str, hint: Option<&str>, proble
         (Shape::Bool | Shape::Either([Shape::Bool, ..]), Kind::Scalar { .. }) => {
             problem.hint("write true or false");
         }
-        (Shape::Int { .. }, Kind::Scalar { .. }) => {
+        (Shape::Int { .. } | Shape::Decimal { .. }, Kind::Scalar { .. }) => {
             problem.hint("write the digits alone, without quotes, underscores or units");
         }
         _ => problem.hint(match (hint, shape) {

@@ -1,16 +1,32 @@
 //! Every key of the project file and of worker files, in two tables.
 
+mod worker;
+
 use super::shape::{Key, Shape};
+
+pub(crate) use worker::WORKER;
 
 /// The project file.
 pub(crate) const PROJECT: Shape = Shape::Map(&[
     Key::new("name", Shape::Scalar, "The project's name; for people."),
     Key::new("version", Shape::Scalar, "The project's version; for people."),
     Key::new("description", Shape::Scalar, "What the project is; for people."),
-    Key::new("model", Shape::Scalar, "The model that workers use unless they name one."),
+    Key::new(
+        "model",
+        Shape::Text,
+        "The model that workers use unless they name one: PROVIDER:NAME.",
+    ),
+    Key::new(
+        "prices",
+        PRICES,
+        "What models cost for a million tokens, by name, '*' standing for any part; the first \
+         that fits counts. 'currency' says of what.",
+    )
+    .hint("write a map, such as prices: { currency: USD, \"openai:*\": { input: 3, output: 15 } }"),
     Key::new("sandbox", SANDBOX, "The boundaries: directories, hosts, environment."),
     Key::new("approval", APPROVAL, "What becomes of questions."),
-    Key::new("delegation", DELEGATION, "How workers may call workers."),
+    Key::new("when_tainted", WHEN_TAINTED, "What workers lose that have read untrusted content."),
+    Key::new("delegation", DELEGATION, "How workers run, and how they may call workers."),
     TOOLS,
     TOOL_RULES,
     SHELL,
@@ -87,6 +103,7 @@ const ZONE: Shape = Shape::Either(&[
         SUFFIXES,
         MAX_FILE_BYTES,
         ZONE_APPROVAL,
+        UNTRUSTED,
     ]),
 ]);
 
@@ -98,6 +115,7 @@ const PATHS_ENTRY: Shape = Shape::Map(&[
     READ_APPROVAL,
     WRITE_APPROVAL,
     ZONE_APPROVAL,
+    UNTRUSTED,
 ]);
 
 const SANDBOXES: Key = Key::new(
@@ -144,6 +162,14 @@ const ZONE_APPROVAL: Key = Key::new(
     ]),
     "Whether somebody is asked first.",
 );
+
+const UNTRUSTED: Key = Key::new(
+    "untrusted",
+    Shape::Bool,
+    "Whether what lies there may have been written to mislead: whoever reads it is tainted, and \
+     commands only run under an OS sandbox.",
+)
+.default("false");
 
 const CONSENT: Shape = Shape::OneOf(&[
     ("preApproved", "Goes ahead without a question."),
@@ -249,6 +275,69 @@ const DEPTH: Shape = Shape::Int { min: 1, max: u32::MAX as u64 };
 const DELEGATION: Shape = Shape::Map(&[
     Key::new("maxDepth", DEPTH, "How deep workers may call workers.").default("5"),
     Key::new("max_depth", DEPTH, "The same as maxDepth.").default("5"),
+    MAX_TURNS.default("50"),
+    BUDGET,
+    TIME,
+]);
+
+const MAX_TURNS: Key = Key::new(
+    "max_turns",
+    Shape::Int { min: 1, max: 1000 },
+    "How often the model may be asked in one run. A worker file can only make it smaller.",
+);
+
+const BUDGET: Key = Key::new(
+    "budget",
+    TOKENS,
+    "How many tokens one run may use, with those of the workers that it calls. A worker file can \
+     only make it smaller.",
+);
+
+const TIME: Key = Key::new(
+    "time",
+    Shape::Scalar,
+    "How long one run may take, such as 30s, 5m or 1h. A worker file can only make it smaller.",
+);
+
+const TOKENS: Shape = Shape::Int { min: 1, max: i64::MAX as u64 };
+
+const PRICES: Shape = Shape::MapOf(&Shape::Either(&[
+    Shape::Text,
+    Shape::Map(&[
+        Key::new("input", PRICE, "A million tokens that the model reads.").required(),
+        Key::new("output", PRICE, "A million tokens that the model writes.").required(),
+    ]),
+]));
+
+const PRICE: Shape = Shape::Decimal { min: 0, max: 1_000_000, digits: 6 };
+
+const WHEN_TAINTED: Shape = Shape::Map(&[
+    Key::new(
+        "network",
+        Shape::Bool,
+        "Write false, and commands reach nothing; as before when left out.",
+    ),
+    Key::new("without", Shape::List(&Shape::Text), "Zones that are gone."),
+    Key::new(
+        "backend",
+        Shape::OneOf(&[
+            ("auto", "The strongest that the machine has."),
+            ("namespaces", "Linux namespaces."),
+            ("bubblewrap", "The program bwrap."),
+            ("landlock", "Linux Landlock."),
+            ("seatbelt", "The sandbox of macOS."),
+        ]),
+        "What holds commands to their boundaries; as before when left out.",
+    ),
+    Key::new(
+        "approval",
+        Shape::OneOf(&[
+            ("manual", "Every side effect asks."),
+            ("strict", "Every question is answered no."),
+        ]),
+        "What becomes of questions, where that is stricter than before.",
+    ),
+    Key::new("tools", Shape::List(&Shape::Text), "Tools that are gone."),
 ]);
 
 const AUDIT: Shape =
@@ -339,124 +428,25 @@ const GRANTS: Key = Key::new(
     "What a matching command gets once it is approved.",
 );
 
-const SHELL_RULES: Key = Key::new(
-    "shell_rules",
-    Shape::List(&Shape::Map(&[
-        Key::new("pattern", Shape::Text, "The words that a command starts with.").required(),
-        Key::new(
-            "sandbox_paths",
-            Shape::List(&Shape::Text),
-            "Zones that every path argument must lie in.",
-        ),
-        Key::new("approval_required", Shape::Bool, "Whether a matching command asks.")
-            .default("true"),
-        Key::new("allowed", Shape::Bool, "Whether a matching command may run at all.")
-            .default("true"),
-        GRANTS,
-    ])),
-    "The same as shell.rules, in another form.",
-);
+const SHELL_RULES: Key =
+    Key::new("shell_rules", SHELL_RULE_LIST, "The same as shell.rules, in another form.");
 
-const SHELL_DEFAULT: Key = Key::new(
-    "shell_default",
-    Shape::Map(&[
-        Key::new("allowed", Shape::Bool, "Whether such a command may run at all.").default("true"),
-        Key::new("approval_required", Shape::Bool, "Whether such a command asks.").default("true"),
-    ]),
-    "The same as shell.default, in another form.",
-);
-
-/// The front matter of a worker file.
-pub(crate) const WORKER: Shape = Shape::Map(&[
-    Key::new("name", Shape::Text, "The worker's name.").required(),
+const SHELL_RULE_LIST: Shape = Shape::List(&Shape::Map(&[
+    Key::new("pattern", Shape::Text, "The words that a command starts with.").required(),
     Key::new(
-        "description",
-        Shape::Scalar,
-        "What the worker does; its description where it is a tool.",
-    ),
-    Key::new("model", Shape::Text, "The model that the worker uses."),
-    Key::new(
-        "compatible_models",
+        "sandbox_paths",
         Shape::List(&Shape::Text),
-        "Models that the worker works with, '*' standing for any part; any model when \
-         left out.",
+        "Zones that every path argument must lie in.",
     ),
-    Key::new("sandbox", WORKER_SANDBOX, "What the worker needs; nothing when left out."),
-    TOOLS,
-    TOOL_RULES,
-    SHELL,
-    SHELL_RULES,
-    SHELL_DEFAULT,
-    SANDBOXES,
-    Key::new("attachment_policy", ATTACHMENTS, "Which files may be handed to the worker."),
-    Key::new("output_schema", Shape::Any, "The JSON Schema of the worker's result."),
-    Key::new("locked", Shape::Bool, "Whether the file may not be overwritten by a worker.")
-        .default("false"),
-    Key::new(
-        "mode",
-        Shape::OneOf(&[("single", "One input, one result."), ("chat", "A conversation.")]),
-        "How the worker runs.",
-    )
-    .default("\"single\""),
-    Key::new(
-        "max_context_tokens",
-        Shape::Int { min: 1, max: u32::MAX as u64 },
-        "How much of a conversation is kept, in tokens.",
-    )
-    .default("8000"),
-    Key::new("allow_empty_input", Shape::Bool, "Whether the worker runs without input.")
-        .default("false"),
-]);
+    Key::new("approval_required", Shape::Bool, "Whether a matching command asks.").default("true"),
+    Key::new("allowed", Shape::Bool, "Whether a matching command may run at all.").default("true"),
+    GRANTS,
+]));
 
-const WORKER_SANDBOX: Shape = Shape::Map(&[
-    Key::new("zones", WORKER_ZONES, "The zones that the worker needs.").hint(
-        "a map of zones belongs in the project file; here write a list, such as \
-         zones: [{ name: data, mode: ro }]",
-    ),
-    Key::new(
-        "paths",
-        Shape::MapOf(&PATHS_ENTRY),
-        "The zones that the worker needs, each with the directory it takes it to be.",
-    ),
-    Key::new(
-        "working_dir",
-        Shape::Text,
-        "Where the worker's relative paths start: '/' or a path in a zone.",
-    ),
-    NETWORK,
-    REQUIRE_OS_SANDBOX,
-    LIMITS,
-]);
+const SHELL_DEFAULT: Key =
+    Key::new("shell_default", SHELL_DEFAULT_MAP, "The same as shell.default, in another form.");
 
-const WORKER_ZONES: Shape = Shape::Either(&[
-    Shape::OneOf(&[("all", "Every zone that the caller has.")]),
-    Shape::List(&Shape::Either(&[
-        Shape::Text,
-        Shape::Map(&[
-            Key::new("name", Shape::Text, "The zone's name in the project file.").required(),
-            Key::new("mode", MODE, "Reading only, or writing too.").default("\"rw\""),
-            ZONE_APPROVAL,
-        ]),
-    ])),
-]);
-
-const ATTACHMENTS: Shape = Shape::Map(&[
-    Key::new("max_attachments", Shape::Int { min: 0, max: 1000 }, "How many files at most.")
-        .default("4"),
-    Key::new(
-        "max_total_bytes",
-        Shape::Int { min: 1, max: i64::MAX as u64 },
-        "How many bytes at most, in all files together.",
-    )
-    .default("10000000"),
-    Key::new(
-        "allowed_suffixes",
-        Shape::List(&Shape::Text),
-        "Endings of file names that may be attached; all when empty.",
-    ),
-    Key::new(
-        "denied_suffixes",
-        Shape::List(&Shape::Text),
-        "Endings of file names that may not be attached.",
-    ),
+const SHELL_DEFAULT_MAP: Shape = Shape::Map(&[
+    Key::new("allowed", Shape::Bool, "Whether such a command may run at all.").default("true"),
+    Key::new("approval_required", Shape::Bool, "Whether such a command asks.").default("true"),
 ]);

@@ -8,20 +8,24 @@
 pub(crate) mod check;
 pub(crate) mod dirs;
 mod flags;
+pub(crate) mod json;
 pub(crate) mod keys;
 pub(crate) mod problem;
 pub(crate) mod project;
 pub(crate) mod rules;
+pub(crate) mod run;
 mod schema;
 mod shape;
 pub(crate) mod shell;
 pub(crate) mod suggest;
+mod taint;
 pub(crate) mod yaml;
 pub(crate) mod zones;
 
 use std::path::Path;
 
 pub use flags::{Overrides, ZoneFlag};
+pub use json::yaml_value;
 pub use problem::{Problem, Severity};
 pub use schema::{project_schema, worker_schema};
 

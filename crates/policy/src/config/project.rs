@@ -9,8 +9,10 @@ use super::dirs;
 use super::flags;
 use super::problem::{Mark, Problems};
 use super::rules;
+use super::run;
 use super::shell;
 use super::suggest;
+use super::taint;
 use super::yaml::Node;
 use super::zones::{self, Form, Written};
 use crate::guard::{self, Guard};
@@ -36,9 +38,14 @@ pub(crate) fn fill(policy: &mut Policy, root: &Node, problems: &mut Problems) {
     if let Some(mode) = root.get("approval").and_then(|node| node.get("mode")) {
         policy.consent = Ruled::new(consent(mode.text().unwrap_or_default()), mode.at());
     }
-    if let Some(depth) = root.get("delegation").and_then(|node| max_depth(node, problems)) {
-        policy.max_depth = depth;
+    if let Some(node) = root.get("delegation") {
+        policy.max_depth = max_depth(node, problems).unwrap_or(policy.max_depth.clone());
+        policy.run = run::defaults(node, problems);
     }
+    policy.model = root.get("model").and_then(|n| Some(Ruled::new(n.text()?.to_owned(), n.at())));
+    policy.prices = root.get("prices").map(|n| run::prices(n, problems)).unwrap_or_default();
+    policy.when_tainted = taint::when_tainted(root, &policy.zones, problems);
+    taint::warn_unasked(policy, problems);
     policy.tools = root.get("tools").and_then(|node| rules::tools(node, problems));
     if let Some(node) = root.get("tool_rules") {
         policy.tool_rules = rules::tool_rules(node, problems);
@@ -181,6 +188,7 @@ fn resolve(zone: Written, policy: &Policy, problems: &mut Problems) -> Option<Zo
         mode: zone.mode,
         suffixes: zone.suffixes,
         max_file_bytes: zone.max_file_bytes,
+        untrusted: zone.untrusted,
         approval: Approvals {
             read: approval(zone.consent.read, silent.read),
             write: approval(zone.consent.write, silent.write),
@@ -256,7 +264,7 @@ pub(crate) fn check_in_zone(
     }
 }
 
-fn consent(text: &str) -> Consent {
+pub(super) fn consent(text: &str) -> Consent {
     match text {
         "manual" => Consent::Manual,
         "auto" | "approve_all" => Consent::Auto,

@@ -34,7 +34,7 @@ pub(crate) fn tools(node: &Node, problems: &mut Problems) -> Option<Ruled<Vec<St
 }
 
 /// Returns the canonical name of a tool, with a problem where there is none.
-fn tool(name: &str, mark: &Mark, problems: &mut Problems) -> Option<&'static str> {
+pub(super) fn tool(name: &str, mark: &Mark, problems: &mut Problems) -> Option<&'static str> {
     let canonical = tool_name::canonical(name);
     match canonical {
         None => {

@@ -27,6 +27,9 @@ fn of(shape: &Shape) -> Value {
         Shape::Any => json!({}),
         Shape::Bool => json!({ "type": "boolean" }),
         Shape::Int { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        Shape::Decimal { min, max, .. } => {
+            json!({ "type": "number", "minimum": min, "maximum": max })
+        }
         Shape::Text => json!({ "type": "string" }),
         Shape::Scalar => json!({ "type": ["string", "number", "boolean"] }),
         Shape::OneOf(words) => {
@@ -36,8 +39,9 @@ fn of(shape: &Shape) -> Value {
         Shape::List(item) => json!({ "type": "array", "items": of(item) }),
         Shape::MapOf(value) => json!({ "type": "object", "additionalProperties": of(value) }),
         Shape::Map(keys) => {
+            let known = keys.iter().filter(|key| key.refused.is_none());
             let properties: Map<String, Value> =
-                keys.iter().map(|key| (key.name.to_owned(), property(key))).collect();
+                known.map(|key| (key.name.to_owned(), property(key))).collect();
             let required: Vec<&str> =
                 keys.iter().filter(|key| key.required).map(|key| key.name).collect();
             let mut schema = json!({ "type": "object", "properties": properties });
@@ -81,6 +85,7 @@ mod tests {
         match shape {
             Shape::Map(keys) => {
                 let properties = schema["properties"].as_object().expect(name);
+                let keys: Vec<&Key> = keys.iter().filter(|key| key.refused.is_none()).collect();
                 let mut names: Vec<&str> = keys.iter().map(|key| key.name).collect();
                 let mut written: Vec<&str> = properties.keys().map(String::as_str).collect();
                 names.sort_unstable();

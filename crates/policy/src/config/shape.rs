@@ -10,6 +10,8 @@ pub(crate) enum Shape {
     Bool,
     /// A whole number within bounds.
     Int { min: u64, max: u64 },
+    /// A number within bounds, with at most so many digits after the point.
+    Decimal { min: u32, max: u32, digits: u32 },
     /// One piece of text.
     Text,
     /// Text, number or boolean, taken as text.
@@ -39,11 +41,22 @@ pub(crate) struct Key {
     pub(crate) deprecated: bool,
     /// What to write instead of a value of the wrong type.
     pub(crate) hint: Option<&'static str>,
+    /// What to do instead of writing the key: it is none, and somebody may think so.
+    pub(crate) refused: Option<&'static str>,
 }
 
 impl Key {
     pub(crate) const fn new(name: &'static str, shape: Shape, doc: &'static str) -> Key {
-        Key { name, shape, doc, default: None, required: false, deprecated: false, hint: None }
+        Key {
+            name,
+            shape,
+            doc,
+            default: None,
+            required: false,
+            deprecated: false,
+            hint: None,
+            refused: None,
+        }
     }
 
     pub(crate) const fn required(self) -> Key {
@@ -56,6 +69,15 @@ impl Key {
 
     pub(crate) const fn default(self, json: &'static str) -> Key {
         Key { default: Some(json), ..self }
+    }
+
+    /// Returns whether the key is one to write.
+    pub(crate) fn is_current(&self) -> bool {
+        !self.deprecated && self.refused.is_none()
+    }
+
+    pub(crate) const fn refused(self, instead: &'static str) -> Key {
+        Key { refused: Some(instead), ..self }
     }
 
     pub(crate) const fn hint(self, hint: &'static str) -> Key {
@@ -73,6 +95,7 @@ impl Shape {
                 format!("a whole number, {min} or more")
             }
             Shape::Int { min, max } => format!("a whole number from {min} to {max}"),
+            Shape::Decimal { min, max, .. } => format!("a number from {min} to {max}"),
             Shape::Text | Shape::Scalar => "text".to_owned(),
             Shape::OneOf([(only, _)]) => format!("'{only}'"),
             Shape::OneOf(words) => {

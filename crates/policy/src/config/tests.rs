@@ -8,6 +8,7 @@ use crate::limit::Limits;
 use crate::path::AgentPath;
 use crate::policy::{Audit, BackendChoice, Consent, Layout, Network};
 use crate::source::{At, Ruled};
+use crate::taint::WhenTainted;
 use crate::zone::{Approval, Mode, Zone};
 
 fn load_with(text: &str, set: &[(&str, &str)]) -> Loaded {
@@ -131,6 +132,51 @@ audit: best_effort
     assert_eq!(policy.consent, Ruled::new(Consent::Auto, at(19, 19)));
     assert_eq!(policy.max_depth, Ruled::new(2, at(20, 26)));
     assert_eq!(policy.audit, Ruled::new(Audit::BestEffort, at(21, 8)));
+}
+
+#[test]
+fn what_runs_cost_and_lose_is_read_with_its_place() {
+    let text = "\
+model: a:b
+prices: { currency: EUR, 'a:*': { input: 3, output: 15.25 } }
+delegation: { maxDepth: 3, time: 10m, budget: 200000, max_turns: 9 }
+sandbox:
+  zones:
+    inbox: { path: inbox, mode: ro, untrusted: true }
+    data: { path: data, mode: ro, untrusted: false }
+  paths:
+    mail: { root: mail, mode: ro, untrusted: true }
+when_tainted:
+  network: false
+  without: [data]
+  backend: landlock
+  approval: strict
+  tools: [shell, write]
+";
+    let policy = policy(text);
+    assert_eq!(policy.model, Some(Ruled::new("a:b".to_owned(), at(1, 8))));
+    assert_eq!(policy.prices.currency.as_ref().map(|c| &*c.value), Some("EUR"));
+    let price = policy.prices.of("a:x").unwrap();
+    assert_eq!((price.input, price.output), (3_000_000, 15_250_000));
+    assert_eq!(price.pattern.at, at(2, 26));
+    assert_eq!(policy.run.max_turns, Ruled::new(9, at(3, 66)));
+    assert_eq!(policy.run.budget, Some(Ruled::new(200_000, at(3, 47))));
+    assert_eq!(policy.run.time_ms, Some(Ruled::new(600_000, at(3, 34))));
+    assert_eq!(zone(&policy, "inbox").untrusted, Some(at(6, 48)));
+    assert_eq!(zone(&policy, "data").untrusted, None);
+    assert_eq!(zone(&policy, "mail").untrusted, Some(at(9, 46)));
+    let want = WhenTainted {
+        network_off: Some(at(11, 12)),
+        without: vec![Ruled::new("data".to_owned(), at(12, 13))],
+        backend: Some(Ruled::new(BackendChoice::Landlock, at(13, 12))),
+        approval: Some(Ruled::new(Consent::Strict, at(14, 13))),
+        tools: vec![
+            Ruled::new("shell".to_owned(), at(15, 11)),
+            Ruled::new("write_file".to_owned(), at(15, 18)),
+        ],
+        at: at(10, 1),
+    };
+    assert_eq!(policy.when_tainted, want);
 }
 
 #[test]
@@ -314,6 +360,30 @@ fn every_kind_of_problem_has_its_code_and_place() {
         ("delegation: { maxDepth: 1_0 }\n", &["1:25+3 wrong_type"]),
         ("delegation: { maxDepth: '5' }\n", &["1:25+3 wrong_type"]),
         ("delegation: { maxDepth: 1, max_depth: 1 }\n", &["1:39+1 conflict"]),
+        ("delegation: { max_turns: 0 }\n", &["1:26+1 bad_value"]),
+        ("delegation: { time: x }\n", &["1:21+1 bad_value"]),
+        ("delegation: { turns: 1 }\n", &["1:15+5 unknown_key"]),
+        ("prices: { 'a:*': { input: 1 } }\n", &["1:18+12 missing_key"]),
+        ("prices: { 'a:*': { input: -1, output: 1 } }\n", &["1:27+2 bad_value"]),
+        ("prices: { 'a:*': { input: 1e3, output: 1 } }\n", &["1:27+3 wrong_type"]),
+        ("prices: { 'a:*': 3 }\n", &["1:18+1 wrong_type"]),
+        ("prices: { currency: { input: 1, output: 1 } }\n", &["1:21+23 wrong_type"]),
+        ("when_tainted: { network: false }\n", &["1:1+12 unused?"]),
+        (
+            "sandbox: { zones: { a: { path: a, mode: ro, untrusted: true } } }\n\
+             when_tainted: { network: true }\n",
+            &["2:26+4 bad_value"],
+        ),
+        (
+            "sandbox: { zones: { a: { path: a, mode: ro, untrusted: true } } }\n\
+             when_tainted: { without: [b], backend: none, approval: tool, tools: [x] }\n",
+            &["2:27+1 unknown_zone", "2:40+4 bad_value", "2:56+4 bad_value", "2:70+1 unknown_tool"],
+        ),
+        (
+            "sandbox: { zones: { a: { path: a, mode: ro, untrusted: true } } }\n\
+             approval: { mode: auto }\n",
+            &["1:56+4 taint_unasked?"],
+        ),
         ("sandbox: { zones: [{ name: a }] }\n", &["1:19+13 wrong_type"]),
         ("sandbox: { zones: { a: { mode: ro } } }\n", &["1:24+12 missing_key"]),
         ("sandbox: { zones: { a: } }\n", &["1:21+1 wrong_type"]),

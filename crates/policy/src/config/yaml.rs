@@ -90,6 +90,19 @@ impl Node {
         if digits && (text == "0" || !text.starts_with('0')) { text.parse().ok() } else { None }
     }
 
+    /// Returns the number that is written in plain digits, in units of the last of
+    /// `digits` after the point.
+    pub(crate) fn decimal(&self, digits: u32) -> Option<u64> {
+        let text = self.plain()?;
+        let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+        let places = usize::try_from(digits).ok()?;
+        let good = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+        if whole.is_empty() || !good(whole) || !good(part) || part.len() > places {
+            return None;
+        }
+        format!("{whole}{part:0<places$}").parse().ok()
+    }
+
     /// Returns the text of a scalar without quotes.
     pub(crate) fn plain(&self) -> Option<&str> {
         match &self.kind {

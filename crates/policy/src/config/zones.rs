@@ -55,6 +55,7 @@ pub(crate) struct Written {
     pub(crate) suffixes: Option<Ruled<Vec<String>>>,
     pub(crate) max_file_bytes: Option<Ruled<u64>>,
     pub(crate) consent: Consent,
+    pub(crate) untrusted: Option<At>,
 }
 
 /// The consent rules that a zone or a request writes.
@@ -99,7 +100,13 @@ fn read(key: &Key, node: &Node, form: Form, problems: &mut Problems) -> Written 
             .get("max_file_bytes")
             .and_then(|node| Some(Ruled::new(node.int()?, node.at()))),
         consent: consent(node, problems),
+        untrusted: untrusted(node),
     }
+}
+
+/// Returns where a zone or a request says that it is not to be trusted.
+pub(crate) fn untrusted(node: &Node) -> Option<At> {
+    node.get("untrusted").filter(|node| node.bool() == Some(true)).map(Node::at)
 }
 
 /// Says whether a zone can have this name, and adds a problem where not.
@@ -145,6 +152,11 @@ fn suffixes(node: &Node, problems: &mut Problems) -> Option<Ruled<Vec<String>>> 
         let problem = problems.error("bad_value", &node.mark, "the list of suffixes is empty");
         problem.hint("leave 'suffixes' out to allow all files");
     }
+    Some(Ruled::new(endings(items, problems), node.at()))
+}
+
+/// Reads endings of file names, in small letters and each once.
+pub(crate) fn endings(items: &[Node], problems: &mut Problems) -> Vec<String> {
     let mut suffixes: Vec<String> = Vec::new();
     for item in items {
         let Some(text) = item.text() else { continue };
@@ -158,7 +170,7 @@ fn suffixes(node: &Node, problems: &mut Problems) -> Option<Ruled<Vec<String>>> 
             suffixes.push(suffix);
         }
     }
-    Some(Ruled::new(suffixes, node.at()))
+    suffixes
 }
 
 /// Reads `approval`, and `read_approval` and `write_approval` of the older forms.

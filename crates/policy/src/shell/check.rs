@@ -1,7 +1,7 @@
 //! Rules held against examples and against each other, when a file is read.
 
 use super::decide::single;
-use super::facts::{Base, Facts};
+use super::facts::Facts;
 use super::line::{Simple, Word};
 use super::parse::parse;
 use super::pattern::Match;
@@ -30,8 +30,9 @@ pub(crate) fn example(rule: &ShellRule, line: &str) -> Example {
         return Example::Unclear("it has more than one command, or none".to_owned());
     };
     let cwd = rule.paths.first().map_or_else(AgentPath::root, |path| path.value.clone());
-    let facts = Facts::of(&simple, false, Base { cwd: &cwd, project: &cwd });
-    match compare(rule, &facts) {
+    let rule = ShellRule { pattern: rule.pattern.clone().anchored(&cwd), ..rule.clone() };
+    let facts = Facts::of(&simple, false, &cwd);
+    match compare(&rule, &facts) {
         Match::Yes => Example::Matches,
         Match::No | Match::Maybe => {
             Example::Differs(match (facts.hazards.first(), &facts.unknown) {
@@ -57,7 +58,7 @@ pub(crate) fn shadow<'r>(earlier: &'r [ShellRule], rule: &ShellRule) -> Option<&
         redefined: false,
     };
     let root = AgentPath::root();
-    let facts = Facts::of(&simple, false, Base { cwd: &root, project: &root });
+    let facts = Facts::of(&simple, false, &root);
     earlier.iter().find(|earlier| {
         let broad = earlier.paths.is_empty() && earlier.sandbox_paths.is_empty();
         broad && earlier.approval != rule.approval && compare(earlier, &facts) == Match::Yes

@@ -4,7 +4,7 @@
 //! strictest answer holds. Nothing here knows whether anybody can be asked; that
 //! is for [`judge_command`](super::judge_command).
 
-use super::facts::{Base, Facts};
+use super::facts::Facts;
 use super::known::hazards::{self, Hazard};
 use super::known::wrappers::{self, MAX_COMMANDS, MAX_DEPTH};
 use super::known::{base_name, options, presets};
@@ -15,7 +15,8 @@ use crate::grant::Grant;
 use crate::hosts;
 use crate::path::AgentPath;
 use crate::policy::Network;
-use crate::source::At;
+use crate::source::{At, Ruled};
+use crate::taint::TAINTED;
 use crate::zone::Approval;
 
 /// What the rules say about one command of a line.
@@ -40,6 +41,8 @@ pub struct Decided {
     pub must_ask: bool,
     /// What its rules give it beyond what every command has.
     pub grants: Network,
+    /// Hosts that its rules refuse it, whatever else it may reach.
+    pub refused: Vec<Ruled<String>>,
     /// Whether it only hands on another command of the line.
     pub wrapper: bool,
 }
@@ -58,6 +61,8 @@ pub struct Decision {
     /// What the line gets beyond what every command has: what the rules of each
     /// of its commands give.
     pub grants: Network,
+    /// Hosts that a rule of any of its commands refuses, whatever else it may reach.
+    pub refused: Vec<Ruled<String>>,
     /// Whether it would run without a question if an OS sandbox held it.
     pub degraded: bool,
     /// What decided.
@@ -93,9 +98,8 @@ fn of_words(words: &[String]) -> Simple {
 /// Returns what the rule says, and where it is written, that blocks words which
 /// somebody else than an agent wants to run.
 pub fn blocked_argv(grant: &Grant, cwd: &AgentPath, words: &[String]) -> Option<(String, At)> {
-    let base = Base { cwd, project: grant.view().working_dir() };
     parts(&Line { commands: vec![of_words(words)] }).iter().find_map(|part| {
-        let facts = Facts::of(&part.simple, part.moved, base);
+        let facts = Facts::of(&part.simple, part.moved, cwd);
         let rule = grant.shell().layers().iter().find_map(|layer| layer.blocking(&facts))?;
         Some((rule.says(), rule.at.clone()))
     })
@@ -104,14 +108,14 @@ pub fn blocked_argv(grant: &Grant, cwd: &AgentPath, words: &[String]) -> Option<
 /// Decides a line that is taken apart.
 pub fn decide_line(grant: &Grant, cwd: &AgentPath, line: &Line, os_sandbox: bool) -> Decision {
     let rules = grant.shell();
-    let base = Base { cwd, project: grant.view().working_dir() };
     let parts: Vec<Decided> =
-        parts(line).iter().filter_map(|part| decide_part(rules, part, base)).collect();
+        parts(line).iter().filter_map(|part| decide_part(rules, part, cwd)).collect();
     let mut decision = Decision {
         approval: Approval::PreApproved,
         must_ask: parts.iter().any(|part| part.must_ask),
         unparsed: None,
         grants: Network::Off,
+        refused: Vec::new(),
         degraded: false,
         says: "the line has no command".to_owned(),
         at: At::Default,
@@ -129,6 +133,8 @@ pub fn decide_line(grant: &Grant, cwd: &AgentPath, line: &Line, os_sandbox: bool
             let (approval, says, at) = (part.approval, part.says.clone(), part.at.clone());
             (decision.approval, decision.says, decision.at) = (approval, says, at);
             if approval != Approval::Blocked {
+                decision.refused =
+                    real().fold(Vec::new(), |all, part| hosts::union(&all, &part.refused));
                 decision.grants = grants;
             }
         }
@@ -153,6 +159,7 @@ fn decide_unparsed(grant: &Grant, unparsed: Unparsed) -> Decision {
         must_ask: rules.blocks(),
         unparsed: Some(unparsed),
         grants: Network::Off,
+        refused: Vec::new(),
         degraded: false,
         says: strictest.map(|say| say.says.clone()).unwrap_or_default(),
         at: strictest.map(|say| say.at.clone()).unwrap_or_default(),
@@ -250,7 +257,7 @@ const MAX_BEFORE: usize = 6;
 
 /// Returns whether a program of which nothing is known has a command among its
 /// words that a rule blocks, and so may run it.
-fn hands_on(rules: &Rules, part: &Part, facts: &Facts<'_>, base: Base<'_>) -> bool {
+fn hands_on(rules: &Rules, part: &Part, facts: &Facts<'_>, cwd: &AgentPath) -> bool {
     if presets::knows(facts.name) || options::is_known(facts.name) {
         return false;
     }
@@ -262,7 +269,7 @@ fn hands_on(rules: &Rules, part: &Part, facts: &Facts<'_>, base: Base<'_>) -> bo
             return false;
         }
         let simple = Simple { words: words[at..].to_vec(), ..part.simple.clone() };
-        let facts = Facts::of(&simple, true, base);
+        let facts = Facts::of(&simple, true, cwd);
         let says = rules.layers().iter().map(|layer| layer.say(&facts));
         let mut says = says.filter(|say| say.approval == Approval::Blocked);
         says.any(|say| say.rule.is_some())
@@ -270,35 +277,51 @@ fn hands_on(rules: &Rules, part: &Part, facts: &Facts<'_>, base: Base<'_>) -> bo
 }
 
 /// Decides one command; a wrapper that no rule blocks is no part of the answer.
-fn decide_part(rules: &Rules, part: &Part, base: Base<'_>) -> Option<Decided> {
-    let facts = Facts::of(&part.simple, part.moved, base);
+fn decide_part(rules: &Rules, part: &Part, cwd: &AgentPath) -> Option<Decided> {
+    let facts = Facts::of(&part.simple, part.moved, cwd);
     let says: Vec<Say> = rules.layers().iter().map(|layer| layer.say(&facts)).collect();
     let must_ask = says.iter().any(|say| say.must_ask)
-        || rules.blocks() && (hazards::hides(&facts) || hands_on(rules, part, &facts, base));
-    let deciding = strictest(&says)?;
-    let blocked = deciding.approval == Approval::Blocked && deciding.rule.is_some();
-    let wrapper = part.wrapper && !blocked;
+        || rules.blocks() && (hazards::hides(&facts) || hands_on(rules, part, &facts, cwd));
+    // What a layer blocks by a rule is blocked, whatever another layer's default is.
+    let blocks = |say: &&Say| say.approval == Approval::Blocked && say.rule.is_some();
+    let blocking = says.iter().find(blocks);
+    let deciding = blocking.or_else(|| strictest(&says))?;
+    let wrapper = part.wrapper && blocking.is_none();
     if wrapper && !must_ask {
         return None;
     }
     let layer = says.iter().position(|say| std::ptr::eq(say, deciding)).unwrap_or_default();
     let grants = says.iter().map(|say| say.grants.clone());
-    let grants = grants.reduce(|a, b| hosts::meet(&a, &b)).unwrap_or_default();
-    let mut approval = deciding.approval;
+    let mut grants = grants.reduce(|a, b| hosts::meet(&a, &b)).unwrap_or_default();
+    // What one layer refuses stays refused where another gives nothing.
+    let refuse = |all: Vec<_>, say: &Say| hosts::union(&all, hosts::refused(&say.grants));
+    let refused = says.iter().fold(Vec::new(), refuse);
+    let (mut approval, mut says, mut at) =
+        (deciding.approval, deciding.says.clone(), deciding.at.clone());
     if wrapper {
         approval = Approval::PreApproved;
     } else if must_ask {
         approval = approval.max(Approval::Ask);
     }
+    if let Some(taint) = rules.taint() {
+        if approval == Approval::PreApproved && !wrapper {
+            (approval, at) = (Approval::Ask, taint.at.clone());
+            says = format!("{says}, now ask{TAINTED}");
+        }
+        if taint.no_grants {
+            grants = Network::Off;
+        }
+    }
     Some(Decided {
         approval,
         rule: deciding.rule.map(|rule| (layer, rule)),
-        says: deciding.says.clone(),
-        at: deciding.at.clone(),
+        says,
+        at,
         unknown: facts.unknown.clone(),
         hazards: facts.hazards,
         must_ask,
         grants,
+        refused,
         wrapper,
         command: part.simple.clone(),
     })

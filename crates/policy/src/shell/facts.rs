@@ -7,15 +7,6 @@ use super::known::{base_name, is_system, lists};
 use super::line::{RedirectKind, Simple, Word};
 use crate::path::AgentPath;
 
-/// A place from which paths are understood.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Base<'a> {
-    /// Where the command starts.
-    pub(crate) cwd: &'a AgentPath,
-    /// Where relative paths in rules start.
-    pub(crate) project: &'a AgentPath,
-}
-
 /// A command, read once for all the rules.
 #[derive(Debug)]
 pub(crate) struct Facts<'a> {
@@ -33,11 +24,12 @@ pub(crate) struct Facts<'a> {
     pub(crate) unknown: Option<String>,
     /// Whether an earlier command may have changed the directory.
     pub(crate) moved: bool,
-    pub(crate) base: Base<'a>,
+    /// Where the command starts.
+    pub(crate) cwd: &'a AgentPath,
 }
 
 impl<'a> Facts<'a> {
-    pub(crate) fn of(simple: &'a Simple, moved: bool, base: Base<'a>) -> Self {
+    pub(crate) fn of(simple: &'a Simple, moved: bool, cwd: &'a AgentPath) -> Self {
         let program = simple.words.first().and_then(Word::known);
         let name = program.map_or("", base_name);
         let options = options::of(name);
@@ -53,7 +45,7 @@ impl<'a> Facts<'a> {
             hazards: Vec::new(),
             unknown: unknown(simple),
             moved,
-            base,
+            cwd,
         };
         let several = |flag: &Flag<'_>| matches!(flag.value, Some(Word::Glob { .. }));
         if facts.unknown.is_none() && facts.args.flags.iter().any(several) {

@@ -6,7 +6,6 @@ use super::line::TOO_LONG;
 use super::parse::MAX_TEXT;
 use crate::denial::Denial;
 use crate::grant::Grant;
-use crate::hosts;
 use crate::judge::{Cause, Rule};
 use crate::path::AgentPath;
 use crate::policy::{Consent, Network};
@@ -148,15 +147,18 @@ pub fn judge_command(grant: &Grant, request: &Request, os_sandbox: bool) -> Comm
     let consent = grant.consent();
     let shown = request.shown();
     let rule = Rule { at: decision.at.clone(), says: decision.says.clone(), cause: Cause::Command };
-    let by_mode =
-        |says: &str| Rule { at: consent.at.clone(), says: says.to_owned(), cause: Cause::Consent };
+    let by_mode = |says: &str| Rule {
+        at: consent.at.clone(),
+        says: grant.marked(&consent.at, says.to_owned()),
+        cause: Cause::Consent,
+    };
     if !grant.has_tool("shell") {
         let denial = Denial::NoTool { tool: "shell".to_owned(), available: grant.tools() };
         let blocked = grant.tool_rule("shell").filter(|rule| rule.value == Approval::Blocked);
         let rule = match (blocked, grant.tools_line()) {
             (Some(rule), _) => Rule {
+                says: grant.marked(&rule.at, "tool_rules.shell.allowed: false".to_owned()),
                 at: rule.at,
-                says: "tool_rules.shell.allowed: false".to_owned(),
                 cause: Cause::ToolRule,
             },
             (None, Some(tools)) => {
@@ -176,7 +178,7 @@ pub fn judge_command(grant: &Grant, request: &Request, os_sandbox: bool) -> Comm
     }
     let permit = CommandPermit {
         request: request.clone(),
-        network: hosts::join(&grant.network().value, &decision.grants),
+        network: grant.reach(&decision.grants, &decision.refused),
         granted: decision.grants.clone(),
     };
     let unasked = |reason: &str| {

@@ -88,6 +88,8 @@ pub struct Pattern {
 struct Form {
     assignments: Vec<(String, Text)>,
     program: Program,
+    /// Where a relative path of the program starts.
+    from: AgentPath,
     flags: Vec<FlagNeed>,
     operands: Vec<OperandNeed>,
     /// Whether it has a `--`.
@@ -251,6 +253,7 @@ impl Pattern {
             let mut form = Form {
                 assignments: assignments.clone(),
                 program,
+                from: AgentPath::root(),
                 flags: Vec::new(),
                 operands: Vec::new(),
                 ends: false,
@@ -275,6 +278,16 @@ impl Pattern {
             _ => None,
         };
         self.forms.iter().map(name).collect()
+    }
+
+    /// Returns the pattern with a relative path of its program starting in `dir`:
+    /// the working directory of whoever wrote it, so that a worker with another
+    /// one does not change what its caller's rules are for.
+    pub(crate) fn anchored(mut self, dir: &AgentPath) -> Self {
+        for form in &mut self.forms {
+            form.from = dir.clone();
+        }
+        self
     }
 
     /// Compares a command with the pattern.
@@ -395,9 +408,9 @@ impl Form {
                     return if same { Match::Maybe } else { Match::No };
                 }
                 let at = |text: &str, base: &AgentPath| resolve(text, base);
-                let lies = at(program, facts.base.cwd);
-                let wanted = at(path, facts.base.project);
-                let also = (purpose == Purpose::Block).then(|| at(path, facts.base.cwd)).flatten();
+                let lies = at(program, facts.cwd);
+                let wanted = at(path, &self.from);
+                let also = (purpose == Purpose::Block).then(|| at(path, facts.cwd)).flatten();
                 yes(lies.is_some() && (lies == wanted || (also.is_some() && lies == also)))
             }
         }

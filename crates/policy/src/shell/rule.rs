@@ -71,19 +71,30 @@ impl Preset {
 pub struct Rules {
     layers: Vec<Arc<Layer>>,
     mode: Option<Ruled<ShellMode>>,
+    taint: Option<Taint>,
+}
+
+/// What holds for commands after content was read that is not to be trusted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Taint {
+    /// Where it is written that nothing runs without a question any more.
+    pub(crate) at: At,
+    /// Whether rules give nothing beyond what every command has.
+    pub(crate) no_grants: bool,
 }
 
 impl Rules {
-    /// Returns the project's rules.
-    pub(crate) fn project(shell: &Shell, tool: Option<&ToolRule>) -> Self {
-        Rules { layers: vec![Arc::new(Layer::new(shell, tool))], mode: shell.mode.clone() }
+    /// Returns the project's rules; `from` is where relative paths in them start.
+    pub(crate) fn project(shell: &Shell, tool: Option<&ToolRule>, from: &AgentPath) -> Self {
+        let layers = vec![Arc::new(Layer::new(shell, tool, from))];
+        Rules { layers, mode: shell.mode.clone(), taint: None }
     }
 
     /// Returns the rules with those of a worker below them. There is no way to
     /// take any away.
-    pub(crate) fn below(&self, shell: &Shell, tool: Option<&ToolRule>) -> Self {
+    pub(crate) fn below(&self, shell: &Shell, tool: Option<&ToolRule>, from: &AgentPath) -> Self {
         let mut rules = self.clone();
-        let layer = Layer::new(shell, tool);
+        let layer = Layer::new(shell, tool, from);
         if layer.decides() {
             rules.layers.push(Arc::new(layer));
         }
@@ -94,6 +105,17 @@ impl Rules {
             rules.mode = wanted.cloned().or(rules.mode);
         }
         rules
+    }
+
+    /// Returns the rules as they are after untrusted content was read: nothing
+    /// runs without a question, presets included.
+    pub(crate) fn tainted(&self, taint: Taint) -> Self {
+        Rules { taint: Some(taint), ..self.clone() }
+    }
+
+    /// Returns what holds after untrusted content was read, if any was.
+    pub(crate) fn taint(&self) -> Option<&Taint> {
+        self.taint.as_ref()
     }
 
     fn argv(&self) -> Option<&Ruled<ShellMode>> {
@@ -119,6 +141,9 @@ impl Rules {
     /// Returns the patterns that run without a question, for an agent that was
     /// refused.
     pub(crate) fn open(&self) -> Vec<String> {
+        if self.taint.is_some() {
+            return Vec::new();
+        }
         let rules = self.layers.last().map(|layer| layer.rules.as_slice()).unwrap_or_default();
         let open = rules.iter().filter(|rule| rule.approval == Approval::PreApproved);
         open.map(|rule| rule.pattern.as_str().to_owned()).collect()
@@ -154,7 +179,7 @@ pub(crate) struct Say {
 
 impl Layer {
     /// Makes the rules of a file ready.
-    pub(crate) fn new(shell: &Shell, tool: Option<&ToolRule>) -> Self {
+    pub(crate) fn new(shell: &Shell, tool: Option<&ToolRule>, from: &AgentPath) -> Self {
         let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
         let mut by_none = Vec::new();
         for (index, rule) in shell.rules.iter().enumerate() {
@@ -168,7 +193,7 @@ impl Layer {
             }
         }
         Layer {
-            rules: shell.rules.clone(),
+            rules: shell.rules.iter().map(|rule| rule.anchored(from)).collect(),
             default: shell.default.clone(),
             presets: shell.presets.clone(),
             tool: tool.cloned().unwrap_or_default(),
@@ -323,10 +348,10 @@ fn in_paths(rule: &ShellRule, facts: &Facts<'_>, purpose: Purpose) -> Match {
             return Match::Maybe;
         }
         let dotted = if absolute { text.to_owned() } else { format!("./{text}") };
-        match AgentPath::parse(&dotted, facts.base.cwd, &AgentPath::root()) {
+        match AgentPath::parse(&dotted, facts.cwd, &AgentPath::root()) {
             Ok(path) if lies(&path) => Match::Yes,
             // A text that is too long for a path, such as a message.
-            Err(_) if !text.contains('/') && lies(facts.base.cwd) => Match::Yes,
+            Err(_) if !text.contains('/') && lies(facts.cwd) => Match::Yes,
             _ => Match::No,
         }
     };
@@ -372,7 +397,7 @@ fn in_paths(rule: &ShellRule, facts: &Facts<'_>, purpose: Purpose) -> Match {
     if everything.split(' ').any(|flag| !flag.is_empty() && facts.has_flag(flag)) {
         any = true;
         // Everything is all of the tree that the command starts in.
-        let top = match (facts.moved, facts.base.cwd.split_first()) {
+        let top = match (facts.moved, facts.cwd.split_first()) {
             (true, _) => Match::Maybe,
             (false, None) => place("/"),
             (false, Some((name, _))) => place(&format!("/{}", crate::path::escape(name))),
@@ -411,6 +436,10 @@ fn climbs(rest: &str, text: &str) -> bool {
 }
 
 impl ShellRule {
+    fn anchored(&self, from: &AgentPath) -> Self {
+        ShellRule { pattern: self.pattern.clone().anchored(from), ..self.clone() }
+    }
+
     /// Returns what the rule says, for records.
     pub fn says(&self) -> String {
         format!("shell rule '{}': {}", self.pattern, self.approval)

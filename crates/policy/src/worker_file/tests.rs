@@ -1,11 +1,16 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::config::{Overrides, Severity, ZoneFlag, defaults, load};
-use crate::policy::Network;
-use crate::zone::Approval;
+use crate::limit::Limits;
+use crate::needs::{ZoneNeed, ZoneNeeds};
+use crate::policy::{Network, Policy};
+use crate::run::RunMode;
+use crate::source::Ruled;
+use crate::tool_name::FILE_TOOLS;
+use crate::zone::{Approval, Mode};
 
 const PROJECT: &str = "\
 sandbox:
@@ -14,6 +19,7 @@ sandbox:
     drafts: { path: drafts, mode: rw, approval: { write: preApproved } }
   paths:
     notes: { root: notes, mode: rw }
+delegation: { max_turns: 30, budget: 10, time: 1h }
 ";
 
 fn project() -> Policy {
@@ -150,6 +156,36 @@ fn problems_of_a_worker_file_have_their_place() {
         ("compatible_models: []\n", "3:20+2 bad_value"),
         ("mode: batch\n", "3:7+5 bad_value"),
         ("instructions: x\n", "3:1+12 unknown_key"),
+        ("server_side_tools: []\n", "3:1+17 unknown_key"),
+        ("output_schema_ref: x\n", "3:1+17 unknown_key"),
+        ("model: m:x\ncompatible_models: ['n:*']\n", "3:8+3 bad_value"),
+        ("workers: some\n", "3:10+4 bad_value"),
+        ("workers: { a: b }\n", "3:10+8 wrong_type"),
+        ("workers: [a, '']\n", "3:14+2 bad_name"),
+        ("workers: [a, b, a]\n", "3:17+1 duplicate_key"),
+        ("workers: [a, w]\n", "3:14+1 unused?"),
+        ("workers: [a]\ntools: [read_file]\n", "4:8+1 unused?"),
+        ("workers: [a]\nallow_workers: [a]\n", "4:1+13 conflict"),
+        ("allow_workers: '*'\n", "3:1+13 deprecated?"),
+        ("workers_as_tools: yes\n", "3:19+3 wrong_type"),
+        ("output_schema: []\n", "3:16+2 wrong_type"),
+        ("output_schema: { maximum: .inf }\n", "3:27+4 bad_value"),
+        ("output_retries: 11\n", "3:17+2 bad_value"),
+        ("max_turns: 0\n", "3:12+1 bad_value"),
+        ("max_turns: 1001\n", "3:12+4 bad_value"),
+        ("budget: 1k\n", "3:9+2 wrong_type"),
+        ("time: soon\n", "3:7+4 bad_value"),
+        ("temperature: 2.1\n", "3:14+3 bad_value"),
+        ("temperature: 0.0001\n", "3:14+6 bad_value"),
+        ("temperature: -1\n", "3:14+2 bad_value"),
+        ("temperature: warm\n", "3:14+4 wrong_type"),
+        ("temperature: '1'\n", "3:14+3 wrong_type"),
+        ("max_tokens: 0\n", "3:13+1 bad_value"),
+        ("attachment_policy: { max_file_bytes: 0 }\n", "3:38+1 bad_value"),
+        ("attachment_policy: { denied_suffixes: [exe] }\n", "3:40+3 bad_value"),
+        ("attachment_policy: { max_size: 1 }\n", "3:22+8 unknown_key"),
+        ("sandbox: { zones: [{ name: a, mode: ro, untrusted: 1 }] }\n", "3:52+1 wrong_type"),
+        ("toolsets: { filesystem: {} }\n", "3:1+8 deprecated?"),
     ];
     for (lines, want) in cases {
         let parsed = with(lines);
@@ -161,6 +197,125 @@ fn problems_of_a_worker_file_have_their_place() {
         let parsed = parse(&format!("---\nname: {name}\n---\n"), "w.worker");
         assert_eq!(parsed.problems[0].code, "bad_name", "{name}");
     }
+}
+
+#[test]
+fn how_a_worker_runs_is_read() {
+    let silent = worker("");
+    assert_eq!(silent.calls, Callees::None);
+    assert_eq!(silent.attachments, AttachmentPolicy::default());
+    assert_eq!(silent.run, RunSettings::default());
+    assert!(!silent.workers_as_tools && !silent.locked);
+    assert!(silent.works_with("any:thing"));
+
+    let worker = worker(
+        "compatible_models: ['m:*-large', n:x]
+workers: [b, a]
+workers_as_tools: true
+attachment_policy: { max_attachments: 2, max_total_bytes: 900, allowed_suffixes: [.PDF, .md] }
+output_schema: { type: object, required: [n], properties: { n: { minimum: 1.5, const: '1' } } }
+output_retries: 0
+max_turns: 7
+budget: 200000
+time: 90s
+max_tokens: 1000
+temperature: 0.25
+max_context_tokens: 100
+allow_empty_input: true
+mode: chat
+locked: true
+",
+    );
+    let Callees::Named(names) = &worker.calls else { panic!("{:?}", worker.calls) };
+    let names: Vec<_> = names.iter().map(|n| (&*n.value, n.at.file_line().unwrap().1)).collect();
+    assert_eq!(names, [("b", 4), ("a", 4)]);
+    assert!(worker.workers_as_tools && worker.locked);
+    let attachments = AttachmentPolicy {
+        max_attachments: 2,
+        max_total_bytes: 900,
+        max_file_bytes: 900,
+        allowed_suffixes: vec![".pdf".to_owned(), ".md".to_owned()],
+        denied_suffixes: vec![],
+    };
+    assert_eq!(worker.attachments, attachments);
+    let run = &worker.run;
+    let schema = serde_json::json!({
+        "type": "object", "required": ["n"],
+        "properties": { "n": { "minimum": 1.5, "const": "1" } },
+    });
+    assert_eq!(run.output_schema.as_ref().map(|schema| &schema.value), Some(&schema));
+    let value = |limit: &Option<Ruled<u64>>| limit.as_ref().map(|limit| limit.value);
+    let limits = [&run.max_turns, &run.budget, &run.time_ms].map(value);
+    assert_eq!(limits, [Some(7), Some(200_000), Some(90_000)]);
+    assert_eq!((run.max_tokens, run.max_context_tokens), (Some(1000), Some(100)));
+    assert_eq!((run.temperature(), run.output_retries), (Some(0.25), 0));
+    assert_eq!((run.mode, run.allow_empty_input), (RunMode::Chat, true));
+    assert!(worker.works_with("m:x-large") && worker.works_with("n:x"));
+    assert!(!worker.works_with("m:x-small"));
+    assert_eq!(with("workers: all\n").worker.unwrap().calls, Callees::All);
+    assert_eq!(with("workers: []\n").worker.unwrap().calls, Callees::None);
+    assert_eq!(with("time: none\n").worker.unwrap().run.time_ms, None);
+}
+
+#[test]
+fn toolsets_mean_what_is_written_otherwise_today() {
+    let tools = |lines: &str| {
+        let worker = worker(lines);
+        worker.needs.tools.as_ref().map(|tools| tools.value.join(" ")).unwrap_or_default()
+    };
+    assert_eq!(tools("toolsets: { filesystem: }\n"), FILE_TOOLS.join(" "));
+    assert_eq!(tools("toolsets: {}\n"), "");
+    assert_eq!(tools("toolsets: { shell: {} }\n"), "shell");
+    let lines = "toolsets:
+  shell:
+    rules: [{ pattern: ls, approval_required: false }, { pattern: rm, allowed: false }]
+    default: { approval_required: true }
+  delegation: { allow_workers: [a, b] }
+";
+    assert_eq!(tools(lines), "shell call_worker");
+    let worker = worker(lines);
+    let rules: Vec<_> =
+        worker.needs.shell.rules.iter().map(|r| (r.pattern.as_str(), r.approval)).collect();
+    assert_eq!(rules, [("ls", Approval::PreApproved), ("rm", Approval::Blocked)]);
+    assert_eq!(worker.needs.shell.default.as_ref().map(|d| d.value), Some(Approval::Ask));
+    assert!(matches!(&worker.calls, Callees::Named(names) if names.len() == 2));
+    let all = with("toolsets: { workers: { allowed_workers: '*' } }\n");
+    assert_eq!(all.worker.unwrap().calls, Callees::All);
+    assert_eq!(all.problems[0].hint.as_deref(), Some("write tools: [call_worker], and workers"));
+    let bad = [
+        ("toolsets: { custom: { module: x } }\n", "3:13+6 unknown_key"),
+        ("toolsets: { git: {} }\n", "3:13+3 unknown_key"),
+        ("toolsets: { shel: {} }\n", "3:13+4 unknown_key"),
+        ("toolsets: { filesystem: { root: x } }\n", "3:27+4 unknown_key"),
+        ("tools: []\ntoolsets: { shell: {} }\n", "3:1+5 conflict"),
+        ("workers: [a]\ntoolsets: { workers: { allowed_workers: [a] } }\n", "3:1+7 conflict"),
+        ("shell: { default: ask }\ntoolsets: { shell: { rules: [] } }\n", "3:1+5 conflict"),
+    ];
+    for (lines, want) in bad {
+        let parsed = with(lines);
+        let errors: Vec<_> =
+            found(&parsed.problems).into_iter().filter(|p| !p.ends_with('?')).collect();
+        assert_eq!(errors, [want], "{lines}");
+        assert!(parsed.problems.iter().all(|p| p.hint.is_some()), "{lines}");
+    }
+    let git = with("toolsets: { git: {} }\n");
+    assert!(git.problems.iter().any(|p| p.hint.as_deref().unwrap().contains("no such tools")));
+    let body = with("instructions: x\n");
+    assert_eq!(body.problems[0].hint.as_deref(), Some("write them below the front matter"));
+}
+
+#[test]
+fn a_worker_may_distrust_a_zone_that_the_project_trusts() {
+    let lines = "sandbox: { zones: [{ name: data, mode: ro, untrusted: true }] }\n";
+    let grant = crate::Grant::of(&project());
+    assert!(!grant.require_os_sandbox().value);
+    let child = grant.narrow(&worker(lines).needs).unwrap();
+    assert_eq!(child.untrusted_zones(), ["data"]);
+    let line = child.require_os_sandbox().at.file_line();
+    assert_eq!((child.require_os_sandbox().value, line), (true, Some(("w.worker", 3))));
+    let trusting = "sandbox: { zones: [{ name: data, mode: ro, untrusted: false }] }\n";
+    let grandchild = child.narrow(&worker(trusting).needs).unwrap();
+    assert_eq!(grandchild.untrusted_zones(), ["data"]);
 }
 
 #[test]
@@ -186,6 +341,11 @@ fn needs_are_held_against_the_project() {
         ),
         ("sandbox: { paths: { other: { root: ./other, mode: ro } } }\n", &["3:21+5 unknown_zone"]),
         ("sandbox: { working_dir: /data }\n", &["3:25+5 unknown_zone"]),
+        ("max_turns: 30\nbudget: 10\ntime: 1h\n", &[]),
+        (
+            "max_turns: 31\nbudget: 11\ntime: 61m\n",
+            &["3:12+1 looser_limit?", "4:9+1 looser_limit?", "5:7+1 looser_limit?"],
+        ),
         ("sandbox: { zones: [{ name: data, mode: ro }], working_dir: /data/x }\n", &[]),
         (
             "sandbox: { zones: [{ name: data, mode: ro }] }\nshell_rules: [{ pattern: ls, sandbox_paths: [notes] }]\n",
