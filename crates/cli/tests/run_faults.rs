@@ -24,7 +24,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_zonekeep");
 /// the machine counts in.
 const SOON: Duration = Duration::from_millis(100);
 /// How soon nothing must be left.
-const LATE: Duration = Duration::from_secs(5);
+const LATE: Duration = Duration::from_secs(30);
 /// How many runs go on at once.
 const AT_ONCE: usize = 4;
 /// The least time over which the moments of kills are spread.

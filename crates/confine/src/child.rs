@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -86,11 +87,13 @@ pub struct Capture<'i> {
     pub input: Option<BorrowedFd<'i>>,
     /// How much of each stream is kept.
     pub keep: usize,
+    /// Ends the command once something can be read from it, or it is closed.
+    pub stop: Option<Arc<OwnedFd>>,
 }
 
 impl Default for Capture<'_> {
     fn default() -> Self {
-        Capture { input: None, keep: KEPT }
+        Capture { input: None, keep: KEPT, stop: None }
     }
 }
 
@@ -116,6 +119,7 @@ pub struct Running {
     begun: Instant,
     deadline: Option<Instant>,
     limit: Option<u64>,
+    stop: Option<Arc<OwnedFd>>,
     over: Option<Over>,
     ended: Option<Ended>,
 }
@@ -143,6 +147,7 @@ impl Running {
             begun,
             deadline: limits.wall_ms.map(|ms| begun + Duration::from_millis(ms)),
             limit: limits.output,
+            stop: capture.stop,
             over: None,
             ended: None,
         })
@@ -171,12 +176,14 @@ impl Running {
 
     /// Waits for one thing to happen.
     fn step(&mut self, patience: Option<Duration>) -> Result<(), Failed> {
-        let mut polled = Vec::with_capacity(3);
+        let mut polled = Vec::with_capacity(4);
         for pipe in self.pipes.iter().flatten() {
             polled.push(PollFd::new(pipe, PollFlags::IN));
         }
         if self.ended.is_none() {
             polled.push(PollFd::new(&self.process, PollFlags::IN));
+            let stop = self.stop.as_deref().filter(|_| self.over.is_none());
+            polled.extend(stop.map(|stop| PollFd::new(stop, PollFlags::IN)));
         }
         let wait = patience.map(|patience| Timespec {
             tv_sec: patience.as_secs() as _,
@@ -194,11 +201,14 @@ impl Running {
                 self.take(stream)?;
             }
         }
-        if self.ended.is_none()
-            && ready.next() == Some(true)
-            && let Event::Ended(ended) = self.process.next()?
-        {
+        if self.ended.is_some() {
+            return Ok(());
+        }
+        let (spoke, stopped) = (ready.next() == Some(true), ready.next() == Some(true));
+        if spoke && let Event::Ended(ended) = self.process.next()? {
             self.ended = Some(ended);
+        } else if stopped {
+            self.end(Over::Stopped);
         }
         Ok(())
     }

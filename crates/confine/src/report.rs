@@ -39,6 +39,8 @@ pub enum Over {
     Processes,
     /// It printed too much.
     Output,
+    /// Its caller had it stopped.
+    Stopped,
 }
 
 /// A file that was caught.

@@ -117,6 +117,41 @@ pub struct PartRecord {
     pub why: Vec<String>,
 }
 
+/// A run of a worker, as it is written down.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct WorkRecord {
+    /// The worker.
+    pub worker: String,
+    /// Who called whom, from the first worker to this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chain: Vec<String>,
+    /// The model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Names of the files that it was given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<String>,
+    /// The session whose run this one goes on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumes: Option<String>,
+    /// How often the model was asked.
+    #[serde(default)]
+    pub turns: u64,
+    /// How many tools it called.
+    #[serde(default)]
+    pub calls: u64,
+    /// How many tokens the model read.
+    #[serde(default)]
+    pub input_tokens: u64,
+    /// How many it wrote.
+    #[serde(default)]
+    pub output_tokens: u64,
+    /// Why the run ended: `answer`, `max_turns`, `budget`, `time`, `stopped` or
+    /// `failed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+}
+
 /// One action, as it is written down.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record<'a> {
@@ -162,6 +197,16 @@ pub struct Record<'a> {
     /// The command, where one was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Box<RunRecord>>,
+    /// The worker's run, where one was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Box<WorkRecord>>,
+    /// The zone that is not to be trusted and that this action read from, where
+    /// it was the first to do so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taints: Option<Cow<'a, str>>,
+    /// Whether the worker had read something that is not to be trusted before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tainted: bool,
     /// How long it took, in microseconds.
     pub duration_us: u64,
 }
@@ -180,10 +225,11 @@ impl RuleRecord<'_> {
 impl Record<'_> {
     /// Returns what the record is about: the command, the path, or else the tool.
     pub fn about(&self) -> &str {
-        match &self.run {
-            Some(run) => &run.command,
-            None if self.path.is_empty() => &self.tool,
-            None => &self.path,
+        match (&self.run, &self.work) {
+            (Some(run), _) => &run.command,
+            (None, Some(work)) => &work.worker,
+            (None, None) if self.path.is_empty() => &self.tool,
+            (None, None) => &self.path,
         }
     }
 
@@ -212,6 +258,9 @@ impl Record<'_> {
             error: self.error.map(own),
             bytes: self.bytes,
             run: self.run,
+            work: self.work,
+            taints: self.taints.map(own),
+            tainted: self.tainted,
             duration_us: self.duration_us,
         }
     }
@@ -360,6 +409,9 @@ mod tests {
             error: None,
             bytes: Some(1),
             run: None,
+            work: None,
+            taints: None,
+            tainted: false,
             duration_us: 5,
         }
     }

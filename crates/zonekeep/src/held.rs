@@ -41,18 +41,18 @@ impl Sandbox {
         if matches!(self.backing(mount), Backing::Memory(_)) {
             return Some(plain);
         }
-        self.hold();
+        self.hold_zones();
         Some(held.get().map_or(plain, Arc::clone))
     }
 
     /// Returns whether the kernel holds the file tools to what commands can do.
     pub fn files_are_held(&self) -> bool {
-        self.hold();
+        self.hold_zones();
         self.held().stores.iter().any(|store| store.get().is_some())
     }
 
     /// Has every zone that exists held by a mount.
-    fn hold(&self) {
+    fn hold_zones(&self) {
         let mut refused = self.held().refused.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted =
             matches!(self.grant().backend().value, BackendChoice::Auto | BackendChoice::Namespaces);

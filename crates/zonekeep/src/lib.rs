@@ -31,6 +31,7 @@ pub mod replay;
 pub mod time;
 pub mod tools;
 pub mod trust;
+pub mod work;
 
 mod error;
 mod exposure;

@@ -6,6 +6,7 @@ use std::time::{Instant, SystemTime};
 use zonekeep_files::Fault;
 use zonekeep_policy::denial::shown;
 use zonekeep_policy::policy::Audit;
+use zonekeep_policy::taint;
 use zonekeep_policy::{
     Action, Denial, Judgement, Permit, Place, Question, Rule, Target, Verb, Verdict, judge,
 };
@@ -17,7 +18,7 @@ use crate::sandbox::Sandbox;
 use crate::{time, tools};
 
 /// Writes out what would change at a place.
-pub(crate) type Diff<'a> = &'a dyn Fn(&Place) -> Option<String>;
+pub(crate) type Diff<'a> = &'a dyn Fn(&Sandbox, &Place) -> Option<String>;
 
 /// An action with what a person should see when asked about it.
 pub(crate) struct Call<'a> {
@@ -97,7 +98,15 @@ impl Sandbox {
     pub(crate) fn perform<T>(
         &self,
         call: Call<'_>,
-        act: impl FnOnce(&Permit) -> Result<Done<T>, Fault>,
+        act: impl FnOnce(&Sandbox, &Permit) -> Result<Done<T>, Fault>,
+    ) -> Result<T, Error> {
+        self.now().perform_now(call, act)
+    }
+
+    fn perform_now<T>(
+        &self,
+        call: Call<'_>,
+        act: impl FnOnce(&Sandbox, &Permit) -> Result<Done<T>, Fault>,
     ) -> Result<T, Error> {
         let start = Instant::now();
         let Call { action, details, diff } = call;
@@ -133,11 +142,15 @@ impl Sandbox {
             }
         };
 
+        if let Some(zone) = taint::by(self.grant().view(), verb, &action.target.path) {
+            record.taints =
+                self.taint(&format!("{verb} {}", record.path)).then(|| zone.to_owned().into());
+        }
         if verb.changes() {
             record.outcome = "begun".into();
             self.write_down(&record).map_err(unrecorded)?;
         }
-        let outcome = act(&permit);
+        let outcome = act(self, &permit);
         record.duration_us = start.elapsed().as_micros() as u64;
         match &outcome {
             Ok(done) => {
@@ -180,7 +193,9 @@ impl Sandbox {
         record: &mut Record<'_>,
     ) -> Result<Permit, Denial> {
         let action = question.action().clone();
-        if let Some(held) = self.shared().memory.recall(&Key::of(&action, &details)) {
+        if let Some(held) =
+            self.shared().memory.recall(self.grant().is_tainted(), Key::of(&action, &details))
+        {
             record.answer = Some(AnswerRecord {
                 approved: true,
                 by: held.by.into(),
@@ -202,7 +217,7 @@ impl Sandbox {
             to: action.to.as_ref().map(|to| to.path.to_string()),
             reasons,
             details,
-            diff: diff.and_then(|diff| diff(question.place()?)),
+            diff: diff.and_then(|diff| diff(self, question.place()?)),
             ..Request::default()
         };
         // Whoever is asked may never answer: that it was asked stays.
@@ -225,7 +240,7 @@ impl Sandbox {
             if answer.remember == Remember::Session {
                 let by = approver.name().to_owned();
                 let key = Key::of(&action, &request.details);
-                self.shared().memory.keep(key, request.summary(), by);
+                self.shared().memory.keep(self.grant().is_tainted(), key, request.summary(), by);
             }
             Ok(question.approved())
         } else if let Some(reason) = answer.unasked {
@@ -261,6 +276,9 @@ impl Sandbox {
             error: None,
             bytes: None,
             run: None,
+            work: None,
+            taints: None,
+            tainted: self.tainted().is_some(),
             duration_us: 0,
         }
     }

@@ -1,7 +1,7 @@
 //! The live handle of one worker: what it may use, and the ways to use it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use zonekeep_files::edit::{Edit, Edited};
 use zonekeep_files::list::{GlobOptions, Listing};
@@ -16,12 +16,13 @@ use zonekeep_policy::{
     Verb,
 };
 
-use crate::command::{Enclosure, Placed};
+use crate::command::{Background, Enclosure, Placed};
 use crate::error::Error;
 use crate::held::Held;
 
 use crate::perform::{Call, Done};
 use crate::session::{Backing, Shared};
+use crate::stop::Stop;
 
 /// What one worker may use, and the ways to use it.
 ///
@@ -51,13 +52,44 @@ use crate::session::{Backing, Shared};
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     shared: Arc<Shared>,
-    grant: Arc<Grant>,
-    /// By mount.
-    backings: Arc<Vec<Backing>>,
-    enclosure: Arc<Enclosure>,
-    held: Arc<Held>,
+    hold: Arc<Hold>,
+    /// What holds once the worker has read what is not to be trusted.
+    later: Arc<OnceLock<Tainted>>,
+    /// Whether `hold` is kept until one action is done, whatever is read
+    /// meanwhile: what was judged by it is done by it.
+    pinned: bool,
     /// Whether commands get the directories that the session's opener named.
     placed: bool,
+    background: Arc<Background>,
+    stop: Stop,
+}
+
+/// A grant, and all that it is carried out with.
+#[derive(Debug)]
+struct Hold {
+    grant: Grant,
+    /// By mount.
+    backings: Vec<Backing>,
+    enclosure: Enclosure,
+    held: Held,
+}
+
+impl Hold {
+    fn new(shared: &Shared, grant: Grant) -> Arc<Self> {
+        let backings = grant.view().mounts().iter().map(|mount| {
+            shared.backing(&mount.zone.name).cloned().expect("a grant only holds opened zones")
+        });
+        let backings = backings.collect();
+        let held = Held::new(grant.view().mounts().len());
+        Arc::new(Hold { grant, backings, enclosure: Enclosure::default(), held })
+    }
+}
+
+/// What a worker holds since it has read what is not to be trusted.
+#[derive(Debug)]
+struct Tainted {
+    hold: Arc<Hold>,
+    by: String,
 }
 
 /// The most characters of a diff that a question shows.
@@ -171,23 +203,32 @@ fn below_root<'p>(at_root: bool, pattern: &'p str, name: &str) -> Result<Option<
 
 impl Sandbox {
     pub(crate) fn new(shared: Arc<Shared>, grant: Grant) -> Self {
-        let backings = grant.view().mounts().iter().map(|mount| {
-            shared.backing(&mount.zone.name).cloned().expect("a grant only holds opened zones")
-        });
-        let backings = Arc::new(backings.collect());
-        let held = Arc::new(Held::new(grant.view().mounts().len()));
         Sandbox {
+            hold: Hold::new(&shared, grant),
             shared,
-            grant: Arc::new(grant),
-            backings,
-            enclosure: Arc::default(),
-            held,
+            later: Arc::default(),
+            pinned: false,
             placed: true,
+            background: Arc::default(),
+            stop: Stop::new(),
         }
     }
 
     pub(crate) fn shared(&self) -> &Shared {
         &self.shared
+    }
+
+    /// Returns what holds for the next action.
+    fn hold(&self) -> &Arc<Hold> {
+        match self.later.get() {
+            Some(tainted) if !self.pinned => &tainted.hold,
+            _ => &self.hold,
+        }
+    }
+
+    /// Returns the sandbox as it is now, for one action.
+    pub(crate) fn now(&self) -> Sandbox {
+        Sandbox { hold: Arc::clone(self.hold()), pinned: true, ..self.clone() }
     }
 
     /// Returns the directories that commands get beside the zones.
@@ -196,15 +237,20 @@ impl Sandbox {
     }
 
     pub(crate) fn held(&self) -> &Held {
-        &self.held
+        &self.hold().held
     }
 
     pub(crate) fn enclosure(&self) -> &Enclosure {
-        &self.enclosure
+        &self.hold().enclosure
     }
 
     pub(crate) fn backing(&self, mount: usize) -> &Backing {
-        &self.backings[mount]
+        &self.hold().backings[mount]
+    }
+
+    /// Returns the background commands of this sandbox.
+    pub fn background(&self) -> &Background {
+        &self.background
     }
 
     /// Returns a path as it is understood, for showing; the text itself when it
@@ -215,14 +261,50 @@ impl Sandbox {
 
     /// Returns what the worker holds.
     pub fn grant(&self) -> &Grant {
-        &self.grant
+        &self.hold().grant
+    }
+
+    /// Returns the same sandbox, whose commands end when `stop` is said.
+    #[must_use]
+    pub fn stopped_by(&self, stop: &Stop) -> Self {
+        Sandbox { stop: stop.clone(), ..self.clone() }
+    }
+
+    /// Returns the word that ends this sandbox's commands.
+    pub fn stop(&self) -> &Stop {
+        &self.stop
     }
 
     /// Returns the sandbox of a worker called from this one: what it needs, and
     /// never more than this one has.
     pub fn narrow(&self, needs: &Needs) -> Result<Sandbox, ExceedsParent> {
-        let child = Sandbox::new(Arc::clone(&self.shared), self.grant.narrow(needs)?);
-        Ok(Sandbox { placed: false, ..child })
+        let child = Sandbox::new(Arc::clone(&self.shared), self.grant().narrow(needs)?);
+        if let Some(by) = self.tainted() {
+            let hold = Arc::clone(&child.hold);
+            let _ = child.later.set(Tainted { hold, by: by.to_owned() });
+        }
+        Ok(Sandbox { placed: false, stop: self.stop.clone(), ..child })
+    }
+
+    // ---- what is not to be trusted
+
+    /// Returns by what the worker was tainted: since then the project's
+    /// `when_tainted` holds for all that it does.
+    pub fn tainted(&self) -> Option<&str> {
+        self.later.get().map(|tainted| tainted.by.as_str())
+    }
+
+    /// Notes that the worker knows something that is not to be trusted. What it
+    /// does from now on is judged as the project's `when_tainted` says; this
+    /// never gives it more. Returns whether that is news.
+    pub fn taint(&self, by: &str) -> bool {
+        let mut news = false;
+        self.later.get_or_init(|| {
+            news = true;
+            let hold = Hold::new(&self.shared, self.hold.grant.tainted());
+            Tainted { hold, by: by.to_owned() }
+        });
+        news
     }
 
     // ---- asking without doing
@@ -242,9 +324,9 @@ impl Sandbox {
     }
 
     fn rights(&self, path: &str) -> Option<&zonekeep_policy::Zone> {
-        match self.grant.view().locate(&self.parse(path).ok()?)? {
+        match self.grant().view().locate(&self.parse(path).ok()?)? {
             Spot::Root => None,
-            Spot::In { mount, .. } => Some(&self.grant.view().mounts()[mount].zone),
+            Spot::In { mount, .. } => Some(&self.grant().view().mounts()[mount].zone),
         }
     }
 
@@ -252,11 +334,13 @@ impl Sandbox {
     /// program only; an agent never sees it. Links are not resolved.
     pub fn resolve(&self, path: &str) -> Result<PathBuf, Error> {
         use std::os::unix::ffi::OsStrExt;
-        match self.grant.view().locate(&self.parse(path)?) {
+        match self.grant().view().locate(&self.parse(path)?) {
             Some(Spot::In { mount, path: below }) => {
-                let base = match &self.backings[mount] {
+                let base = match self.backing(mount) {
                     Backing::Host(ground) => ground.real.clone(),
-                    Backing::Memory(_) => self.grant.view().mounts()[mount].zone.path.value.clone(),
+                    Backing::Memory(_) => {
+                        self.grant().view().mounts()[mount].zone.path.value.clone()
+                    }
                 };
                 Ok(match below.is_root() {
                     true => base,
@@ -271,8 +355,8 @@ impl Sandbox {
     /// embedding program only.
     pub fn agent_path(&self, host: &Path) -> Option<AgentPath> {
         use std::os::unix::ffi::OsStrExt;
-        self.backings.iter().enumerate().find_map(|(mount, backing)| {
-            let zone = &self.grant.view().mounts()[mount].zone;
+        self.hold().backings.iter().enumerate().find_map(|(mount, backing)| {
+            let zone = &self.grant().view().mounts()[mount].zone;
             let root = match backing {
                 Backing::Host(ground) => ground.real.as_path(),
                 Backing::Memory(_) => zone.path.value.as_path(),
@@ -289,9 +373,9 @@ impl Sandbox {
     /// Fails when the ending of a file's name is not allowed.
     pub fn check_suffix(&self, path: &str) -> Result<(), Error> {
         let parsed = self.parse(path)?;
-        match (self.grant.view().locate(&parsed), parsed.as_rel().file_name()) {
+        match (self.grant().view().locate(&parsed), parsed.as_rel().file_name()) {
             (Some(Spot::In { mount, .. }), Some(name)) => {
-                let mount = &self.grant.view().mounts()[mount];
+                let mount = &self.grant().view().mounts()[mount];
                 match &mount.zone.suffixes {
                     Some(suffixes) if !mount.suffix_allowed(name) => {
                         let allowed = suffixes.value.clone();
@@ -326,36 +410,36 @@ impl Sandbox {
 
     /// Returns the directories that can be read, in the order of the project file.
     pub fn readable_roots(&self) -> Vec<String> {
-        self.grant.view().readable()
+        self.grant().view().readable()
     }
 
     /// Returns the directories that can be written, in the order of the project file.
     pub fn writable_roots(&self) -> Vec<String> {
-        self.grant.view().writable()
+        self.grant().view().writable()
     }
 
     /// Returns the mode of a zone; `None` when this worker does not have it.
     pub fn zone_access(&self, zone: &str) -> Option<Mode> {
-        self.grant.zone_access(zone)
+        self.grant().zone_access(zone)
     }
 
     /// Returns the names of the zones that this worker has.
     pub fn zones(&self) -> Vec<&str> {
-        self.grant.view().mounts().iter().map(|mount| mount.zone.name.as_str()).collect()
+        self.grant().view().mounts().iter().map(|mount| mount.zone.name.as_str()).collect()
     }
 
     /// Returns where relative paths start.
     pub fn working_dir(&self) -> &AgentPath {
-        self.grant.view().working_dir()
+        self.grant().view().working_dir()
     }
 
     /// Returns what `~` is.
     pub fn home(&self) -> &AgentPath {
-        self.grant.view().home()
+        self.grant().view().home()
     }
 
     fn parse(&self, given: &str) -> Result<AgentPath, Denial> {
-        let view = self.grant.view();
+        let view = self.grant().view();
         AgentPath::parse(given, view.working_dir(), view.home()).map_err(|reason| Denial::BadPath {
             path: given.to_owned(),
             reason,
@@ -373,8 +457,8 @@ impl Sandbox {
     /// Reads a page of a text file, or an image.
     pub fn read(&self, path: &str, page: &Page) -> Result<Content, Error> {
         let target = self.target("read_file", Verb::Read, path)?;
-        self.perform(Call::of(Action::new("read_file", Verb::Read, target)), |permit| {
-            let (store, place) = self.existing(permit.place())?;
+        self.perform(Call::of(Action::new("read_file", Verb::Read, target)), |this, permit| {
+            let (store, place) = this.existing(permit.place())?;
             let content = files::read::read(&*store, place, page)?;
             let bytes = match &content {
                 Content::Text(text) => text.content.len() as u64,
@@ -393,8 +477,8 @@ impl Sandbox {
         limit: usize,
     ) -> Result<files::read::Bytes, Error> {
         let target = self.target("read_file", Verb::Read, path)?;
-        self.perform(Call::of(Action::new("read_file", Verb::Read, target)), |permit| {
-            let (store, place) = self.existing(permit.place())?;
+        self.perform(Call::of(Action::new("read_file", Verb::Read, target)), |this, permit| {
+            let (store, place) = this.existing(permit.place())?;
             let value = files::read::read_bytes(&*store, place, offset, limit)?;
             let bytes = Some(value.bytes.len() as u64);
             Ok(Done { value, bytes })
@@ -435,8 +519,8 @@ impl Sandbox {
         let content = content.as_ref();
         let target = self.target("write_file", Verb::Write, path)?;
         let action = Action::new("write_file", Verb::Write, target).bytes(content.len() as u64);
-        let diff = |place: &Place| {
-            let store = self.store(place.mount());
+        let diff = |this: &Sandbox, place: &Place| {
+            let store = this.store(place.mount());
             let store = store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
             let mut after = Vec::new();
             if options.append {
@@ -449,10 +533,10 @@ impl Sandbox {
         if options.append {
             details.push(("append".to_owned(), "true".to_owned()));
         }
-        self.perform(Call { action, details, diff: Some(&diff) }, |permit| {
-            let (store, place) = self.made(permit.place())?;
+        self.perform(Call { action, details, diff: Some(&diff) }, |this, permit| {
+            let (store, place) = this.made(permit.place())?;
             let mut value = files::write::write(&*store, place, content, options)?;
-            let zone = &self.grant.view().mounts()[place.mount()].zone;
+            let zone = &this.grant().view().mounts()[place.mount()].zone;
             if options.append && zone.approval.read.value != Approval::PreApproved {
                 // It would tell whether a guess at what was there is right.
                 value.hash = None;
@@ -470,8 +554,8 @@ impl Sandbox {
     ) -> Result<Edited, Error> {
         let target = self.target("edit_file", Verb::Edit, path)?;
         let action = Action::new("edit_file", Verb::Edit, target);
-        let diff = |place: &Place| {
-            let store = self.store(place.mount())?;
+        let diff = |this: &Sandbox, place: &Place| {
+            let store = this.store(place.mount())?;
             let before = files::read::read_whole(&*store, place, MAX_COMPARED).ok()?;
             let before = Decoded::new(&before)?;
             let after = files::edit::apply_within(&before.text, edits, 4 * MAX_COMPARED).ok()?;
@@ -490,8 +574,8 @@ impl Sandbox {
             details.push(("edits".to_owned(), format!("{} in all", edits.len())));
         }
         let call = Call { action, details, diff: Some(&diff) };
-        self.perform(call, |permit| {
-            let (store, place) = self.existing(permit.place())?;
+        self.perform(call, |this, permit| {
+            let (store, place) = this.existing(permit.place())?;
             let value = files::edit::edit(&*store, place, edits, expected_hash)?;
             let bytes = Some(value.bytes);
             Ok(Done { value, bytes })
@@ -529,10 +613,10 @@ impl Sandbox {
     ) -> Result<Listed, Error> {
         let target = self.target("list_files", Verb::List, path)?;
         let shown = target.path.to_string();
-        self.perform(Call::of(Action::new("list_files", Verb::List, target)), |permit| {
+        self.perform(Call::of(Action::new("list_files", Verb::List, target)), |this, permit| {
             let listing = match permit.place() {
-                None => self.list_root(limit),
-                Some(place) => match self.store(place.mount()) {
+                None => this.list_root(limit),
+                Some(place) => match this.store(place.mount()) {
                     Some(store) => look(&*store, place)?,
                     None if place.path().is_root() => {
                         Listing { entries: Vec::new(), total: 0, truncated: false }
@@ -561,13 +645,13 @@ impl Sandbox {
     pub fn find(&self, path: &str, pattern: &str, options: &GlobOptions) -> Result<Paths, Error> {
         let target = self.target("list_files", Verb::Find, path)?;
         let at_root = target.path.is_root();
-        self.perform(Call::of(Action::new("list_files", Verb::Find, target)), |permit| {
+        self.perform(Call::of(Action::new("list_files", Verb::Find, target)), |this, permit| {
             let mut found = Paths::default();
             for place in permit.places() {
-                let Some(store) = self.store(place.mount()) else {
+                let Some(store) = this.store(place.mount()) else {
                     if place.path().is_root() { continue } else { return Err(missing()) }
                 };
-                let name = self.zones()[place.mount()];
+                let name = this.zones()[place.mount()];
                 let Some(pattern) = below_root(at_root, pattern, name)? else { continue };
                 if at_root && pattern.is_empty() {
                     // The pattern is for the top directories themselves.
@@ -592,13 +676,13 @@ impl Sandbox {
     pub fn search(&self, path: &str, query: &Query<'_>) -> Result<Matches, Error> {
         let target = self.target("search_files", Verb::Search, path)?;
         let at_root = target.path.is_root();
-        self.perform(Call::of(Action::new("search_files", Verb::Search, target)), |permit| {
+        self.perform(Call::of(Action::new("search_files", Verb::Search, target)), |this, permit| {
             let mut all = Matches::default();
             for place in permit.places() {
-                let Some(store) = self.store(place.mount()) else {
+                let Some(store) = this.store(place.mount()) else {
                     if place.path().is_root() { continue } else { return Err(missing()) }
                 };
-                let name = self.zones()[place.mount()];
+                let name = this.zones()[place.mount()];
                 let glob = match query.glob {
                     None => None,
                     // Without a slash it is for names at any depth.
@@ -620,8 +704,8 @@ impl Sandbox {
     /// Removes a file, a link or an empty directory.
     pub fn delete(&self, path: &str) -> Result<(), Error> {
         let target = self.target("delete_file", Verb::Delete, path)?;
-        self.perform(Call::of(Action::new("delete_file", Verb::Delete, target)), |permit| {
-            let (store, place) = self.existing(permit.place())?;
+        self.perform(Call::of(Action::new("delete_file", Verb::Delete, target)), |this, permit| {
+            let (store, place) = this.existing(permit.place())?;
             files::delete::delete(&*store, place)?;
             Ok(Done { value: (), bytes: None })
         })
@@ -633,9 +717,9 @@ impl Sandbox {
         let second = self.target("move_file", Verb::Move, to)?;
         let action = Action::new("move_file", Verb::Move, target).to(second);
         let details = vec![("overwrite".to_owned(), (overwrite == Overwrite::Yes).to_string())];
-        self.perform(Call { action, details, diff: None }, |permit| {
-            let (store, place) = self.existing(permit.place())?;
-            let (to_store, to_place) = self.made(permit.to())?;
+        self.perform(Call { action, details, diff: None }, |this, permit| {
+            let (store, place) = this.existing(permit.place())?;
+            let (to_store, to_place) = this.made(permit.to())?;
             let moved = files::relocate::rename(&*store, place, &*to_store, to_place, overwrite)?;
             Ok(Done { value: (), bytes: Some(moved.bytes) })
         })
@@ -647,9 +731,9 @@ impl Sandbox {
         let second = self.target("copy_file", Verb::Copy, to)?;
         let action = Action::new("copy_file", Verb::Copy, target).to(second);
         let details = vec![("overwrite".to_owned(), (overwrite == Overwrite::Yes).to_string())];
-        self.perform(Call { action, details, diff: None }, |permit| {
-            let (store, place) = self.existing(permit.place())?;
-            let (to_store, to_place) = self.made(permit.to())?;
+        self.perform(Call { action, details, diff: None }, |this, permit| {
+            let (store, place) = this.existing(permit.place())?;
+            let (to_store, to_place) = this.made(permit.to())?;
             let copied = files::relocate::copy(&*store, place, &*to_store, to_place, overwrite)?;
             Ok(Done { value: copied.bytes, bytes: Some(copied.bytes) })
         })
@@ -661,10 +745,10 @@ impl Sandbox {
     /// or one that is made on the first write.
     pub fn info(&self, path: &str) -> Result<Option<Facts>, Error> {
         let target = self.target("file_info", Verb::Info, path)?;
-        self.perform(Call::of(Action::new("file_info", Verb::Info, target)), |permit| {
+        self.perform(Call::of(Action::new("file_info", Verb::Info, target)), |this, permit| {
             let value = match permit.place() {
                 None => None,
-                Some(place) => match self.store(place.mount()) {
+                Some(place) => match this.store(place.mount()) {
                     Some(store) => Some(files::stat::info(&*store, place)?),
                     None if place.path().is_root() => None,
                     None => return Err(missing()),
@@ -701,7 +785,7 @@ impl Sandbox {
     /// Returns the store behind a place, for work that may make it.
     fn made<'p>(&self, place: Option<&'p Place>) -> Result<(Arc<dyn Store>, &'p Place), Fault> {
         let place = place.ok_or(Fault::IsDirectory)?;
-        self.backings[place.mount()].make()?;
+        self.backing(place.mount()).make()?;
         Ok((self.store(place.mount()).ok_or(Fault::Gone)?, place))
     }
 }

@@ -10,7 +10,7 @@ use zonekeep_policy::{ExceedsParent, Grant, Needs, Policy};
 
 use crate::approve::{Approver, Memory, Nobody, Opening, Remembered, Unfit};
 use crate::audit::Log;
-use crate::command::Confine;
+use crate::command::{Confine, Trees};
 use crate::exposure::Exposure;
 use crate::ground::{self, Ground, GroundError};
 use crate::project::Project;
@@ -88,6 +88,7 @@ pub(crate) struct Shared {
     pub(crate) memory: Memory,
     pub(crate) log: Option<Log>,
     pub(crate) confine: Confine,
+    pub(crate) trees: Trees,
     /// Where guarded files go that commands made.
     pub(crate) state: Option<StateDir>,
     warned: AtomicBool,
@@ -213,6 +214,7 @@ impl Session {
             memory: Memory::default(),
             log,
             confine,
+            trees: Trees::default(),
             state,
             warned: AtomicBool::new(false),
             next: AtomicU64::new(1),

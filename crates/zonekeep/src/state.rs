@@ -32,7 +32,7 @@ impl StateDir {
     }
 
     /// Makes a directory below it that only the user can enter.
-    pub(crate) fn make(&self, name: &str) -> io::Result<PathBuf> {
+    pub fn make(&self, name: &str) -> io::Result<PathBuf> {
         let path = self.0.join(name);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
         let mode = fs::metadata(&self.0)?.permissions().mode();

@@ -1,12 +1,12 @@
 //! A word to stop, heard by everything that waits.
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
 
 /// A word to stop that one part of a program says and others hear.
 ///
@@ -34,6 +34,12 @@ struct Ends {
 /// Something to poll: it is readable, or hung up, once the word is said.
 #[derive(Debug, Clone)]
 pub struct StopFd(Arc<OwnedFd>);
+
+impl From<StopFd> for Arc<OwnedFd> {
+    fn from(fd: StopFd) -> Self {
+        fd.0
+    }
+}
 
 impl AsFd for StopFd {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -68,14 +74,14 @@ impl Stop {
     }
 
     /// Returns something to poll.
-    pub fn fd(&self) -> Result<StopFd, Errno> {
+    pub fn fd(&self) -> io::Result<StopFd> {
         let mut ends = lock(&self.0.ends);
         if let Some(ends) = &*ends {
             return Ok(StopFd(Arc::clone(&ends.read)));
         }
-        let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        let read = Arc::new(read);
-        let write = Some(write).filter(|_| !self.is_said());
+        let (read, write) = io::pipe()?;
+        let read = Arc::new(OwnedFd::from(read));
+        let write = Some(OwnedFd::from(write)).filter(|_| !self.is_said());
         *ends = Some(Ends { read: Arc::clone(&read), write });
         Ok(StopFd(read))
     }

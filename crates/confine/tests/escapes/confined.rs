@@ -47,7 +47,7 @@ pub(crate) fn run(backend: Backend, scene: &Scene, argv: &[String]) -> Result<Co
         limits,
         terminal: [false; 3],
     };
-    let capture = Capture { input: None, keep: 1 << 20 };
+    let capture = Capture { keep: 1 << 20, ..Capture::default() };
     let output = Running::start(&tree, start, capture)
         .and_then(Running::wait)
         .map_err(|failed| failed.to_string())?;

@@ -29,6 +29,8 @@ pub(crate) enum Key {
         background: bool,
         gets: String,
     },
+    /// A worker that another one calls.
+    Call { worker: Option<String>, callee: String },
 }
 
 impl Key {
@@ -63,7 +65,8 @@ pub(crate) struct Memory {
 #[derive(Debug, Default)]
 struct Answers {
     last: u64,
-    held: BTreeMap<Key, Remembered>,
+    /// A yes for a worker that is not tainted is none for one that is.
+    held: BTreeMap<(bool, Key), Remembered>,
 }
 
 impl Memory {
@@ -71,15 +74,15 @@ impl Memory {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn recall(&self, key: &Key) -> Option<Remembered> {
-        self.answers().held.get(key).cloned()
+    pub(crate) fn recall(&self, tainted: bool, key: Key) -> Option<Remembered> {
+        self.answers().held.get(&(tainted, key)).cloned()
     }
 
-    pub(crate) fn keep(&self, key: Key, what: String, by: String) {
+    pub(crate) fn keep(&self, tainted: bool, key: Key, what: String, by: String) {
         let mut answers = self.answers();
         answers.last += 1;
         let id = answers.last;
-        answers.held.insert(key, Remembered { id, what, by });
+        answers.held.insert((tainted, key), Remembered { id, what, by });
     }
 
     pub(crate) fn all(&self) -> Vec<Remembered> {

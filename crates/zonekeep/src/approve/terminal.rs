@@ -1,10 +1,13 @@
 //! Asks the person at the terminal.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::Mutex;
 
+use rustix::event::{PollFd, PollFlags, poll};
+
 use super::{Answer, Approver, CommandAsked, Part, Request, visible};
+use crate::stop::Stop;
 
 /// The most lines that are shown before the rest is shown on request.
 const MAX_DIFF_LINES: usize = 200;
@@ -26,13 +29,21 @@ const MAX_TRIES: usize = 3;
 #[derive(Debug)]
 pub struct Terminal {
     tty: Mutex<File>,
+    stop: Stop,
 }
 
 impl Terminal {
     /// Opens the controlling terminal, whatever the standard streams are.
     pub fn open() -> io::Result<Self> {
         let tty = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
-        Ok(Terminal { tty: Mutex::new(tty) })
+        Ok(Terminal { tty: Mutex::new(tty), stop: Stop::new() })
+    }
+
+    /// Returns the same, who need not answer any more once `stop` is said.
+    #[must_use]
+    pub fn stopped_by(mut self, stop: &Stop) -> Self {
+        self.stop = stop.clone();
+        self
     }
 }
 
@@ -44,13 +55,43 @@ impl Approver for Terminal {
             out.write_all(page.render(request, Amount::Beginning).as_bytes())?;
             // What was typed before the question was shown is not an answer to it.
             let _ = rustix::termios::tcflush(&*tty, rustix::termios::QueueSelector::IFlush);
-            page.converse(request, &mut BufReader::new(&*tty), &mut out)
+            let keys = Keys { tty: &tty, stop: &self.stop };
+            page.converse(request, &mut BufReader::new(keys), &mut out)
         });
-        answer.unwrap_or_else(|_| Answer::unasked("the terminal is gone"))
+        answer.unwrap_or_else(|_| match self.stop.is_said() {
+            true => Answer::unasked("the user stopped the run"),
+            false => Answer::unasked("the terminal is gone"),
+        })
     }
 
     fn name(&self) -> &str {
         "terminal"
+    }
+}
+
+/// What is typed, until somebody says stop.
+struct Keys<'a> {
+    tty: &'a File,
+    stop: &'a Stop,
+}
+
+impl Read for Keys<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let stop = self.stop.fd()?;
+        loop {
+            let mut polled =
+                [PollFd::new(self.tty, PollFlags::IN), PollFd::new(&stop, PollFlags::IN)];
+            match poll(&mut polled, None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            if self.stop.is_said() {
+                return Err(io::Error::other("stopped"));
+            }
+            if !polled[0].revents().is_empty() {
+                return (&*self.tty).read(buffer);
+            }
+        }
     }
 }
 

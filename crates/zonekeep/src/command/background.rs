@@ -10,7 +10,6 @@ use zonekeep_confine::child::Running;
 
 use super::Outcome;
 use crate::error::Error;
-use crate::sandbox::Sandbox;
 
 /// How long output waits before it can be seen.
 const STEP: Duration = Duration::from_millis(50);
@@ -154,6 +153,17 @@ impl Background {
         runs
     }
 
+    /// Ends all of them, and waits until they have.
+    pub fn stop_all(&self) {
+        let ids: Vec<u64> = self.list().iter().map(|job| job.id).collect();
+        for id in &ids {
+            self.stop(*id);
+        }
+        for id in ids {
+            self.wait(id);
+        }
+    }
+
     /// Waits until one of them has ended; returns what it came to.
     pub fn wait(&self, id: u64) -> Option<Job> {
         let index = usize::try_from(id.checked_sub(1)?).ok()?;
@@ -162,12 +172,5 @@ impl Background {
             let _ = thread.join();
         }
         self.get(id)
-    }
-}
-
-impl Sandbox {
-    /// Returns the background commands of this sandbox.
-    pub fn background(&self) -> &Background {
-        self.enclosure().background()
     }
 }

@@ -1,10 +1,11 @@
 //! From what a worker holds to a running sandbox that the kernel enforces.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
+use zonekeep_confine::Caught;
 use zonekeep_confine::plan::{Access, Backend, Bind, Entry, Identity, Network, Plan, Role, Watch};
 use zonekeep_confine::probe;
 use zonekeep_confine::runtime::{self, Host, Settings};
@@ -14,7 +15,6 @@ use zonekeep_policy::planted::CommandGuards;
 use zonekeep_policy::policy::{self, BackendChoice};
 use zonekeep_policy::{AgentPath, Approval, Mode, Spot};
 
-use super::background::Background;
 use super::{Command, Placed};
 use crate::error::Error;
 use crate::sandbox::Sandbox;
@@ -31,12 +31,33 @@ pub(crate) struct Enclosure {
     trees: [Mutex<Option<Arc<Enclosed>>>; 4],
     /// Whether the operating system confines commands here.
     confined: OnceLock<bool>,
-    background: Background,
 }
 
-impl Enclosure {
-    pub(super) fn background(&self) -> &Background {
-        &self.background
+/// All running sandboxes of a session. Several may watch the same zone, and each
+/// takes guarded files away that it sees first, whoever made them.
+#[derive(Debug, Default)]
+pub(crate) struct Trees(Mutex<Vec<Weak<Enclosed>>>);
+
+impl Trees {
+    fn add(&self, enclosed: &Arc<Enclosed>) {
+        let mut trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        trees.retain(|tree| tree.strong_count() > 0);
+        trees.push(Arc::downgrade(enclosed));
+    }
+
+    /// Returns what was caught since the last time, by `first` and then by the
+    /// others.
+    pub(super) fn settle(&self, first: &Arc<Enclosed>) -> Vec<Result<Vec<Caught>, Failed>> {
+        let trees = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let others =
+            trees.iter().filter_map(Weak::upgrade).filter(|tree| !Arc::ptr_eq(tree, first));
+        let all = std::iter::once(Arc::clone(first)).chain(others);
+        let watched = all.filter(|tree| tree.tree.plan().watch.is_some());
+        watched
+            .map(|tree| tree.tree.settle())
+            // One that has ended has nothing more to tell.
+            .filter(|settled| !matches!(settled, Err(Failed::Gone | Failed::Socket { .. })))
+            .collect()
     }
 }
 
@@ -138,7 +159,10 @@ impl Sandbox {
         granted.sort_by_key(|bind| bind.at.components().count());
         let own_places: Vec<PathBuf> =
             granted.iter().filter(|bind| bind.host == bind.at).map(|b| b.host.clone()).collect();
-        let host_env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        let mut host_env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        for name in &self.shared().confine.withheld {
+            host_env.remove(OsStr::new(name));
+        }
         let host_home = std::env::home_dir();
         let (uid, gid) = zonekeep_confine::launcher::inside_ids(own);
         let settings = Settings {
@@ -172,6 +196,11 @@ impl Sandbox {
             _ => None,
         };
         let mut entries = found.entries;
+        // What toolchains share with commands goes into a private home only: in a
+        // zone it would have to be made there.
+        if granted.iter().any(|bind| home.starts_with(&bind.at)) {
+            entries.retain(|entry| !entry.at().starts_with(&home));
+        }
         entries.extend(granted.into_iter().map(Entry::Bind));
         if backend == Backend::Seatbelt {
             entries.push(Entry::Private { at: home.clone() });
@@ -308,6 +337,7 @@ impl Sandbox {
             drop(open);
             match tried_now {
                 Ok((enclosed, value)) => {
+                    self.shared().trees.add(&enclosed);
                     if shares {
                         *held = Some(Arc::clone(&enclosed));
                     }

@@ -17,8 +17,8 @@ use zonekeep_policy::limit::Limits;
 use zonekeep_policy::policy::Network;
 
 pub use background::{Background, Job, JobState};
-pub(crate) use enclose::Enclosure;
 pub use enclose::{Enclosed, Planned, Unconfined};
+pub(crate) use enclose::{Enclosure, Trees};
 pub use run::Attached;
 pub use shell::{Ran, ShellCall};
 
@@ -32,6 +32,9 @@ pub struct Confine {
     pub places: Vec<Placed>,
     /// Whether a command runs only where the kernel enforces every rule fully.
     pub strict: bool,
+    /// Environment variables that no command gets, whatever the project file
+    /// passes on.
+    pub withheld: Vec<String>,
 }
 
 /// A host directory that commands see at its own path.
@@ -149,6 +152,11 @@ pub struct Outcome {
     pub notes: Vec<String>,
     /// How it was confined.
     pub backend: Backend,
+    /// Whether it could reach anything, as far as the operating system says.
+    pub network: bool,
+    /// Whether it was held back: it failed at a boundary, or something that it
+    /// made was taken away.
+    pub held: bool,
 }
 
 #[cfg(test)]

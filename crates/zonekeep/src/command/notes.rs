@@ -86,6 +86,7 @@ pub(super) fn notes(facts: &Facts<'_>) -> Vec<String> {
             "Note: The command was ended because it printed more than {}.",
             shown("output").unwrap_or_default()
         )),
+        Some(Over::Stopped) => notes.push("Note: The command was stopped by the user.".to_owned()),
         _ => {}
     }
     match ended.signal {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use zonekeep_confine::child::{Capture, Output, Running};
-use zonekeep_confine::plan::Start;
+use zonekeep_confine::plan::{Backend, Start};
 use zonekeep_confine::tree::{Ended, Failed, Process};
 use zonekeep_confine::{Caught, Over};
 use zonekeep_policy::Verb;
@@ -35,8 +35,9 @@ impl Sandbox {
         command: &Command,
         input: Option<BorrowedFd<'_>>,
     ) -> Result<Outcome, Error> {
-        let written = self.begin(command)?;
-        self.run_begun(written, command, input)
+        let this = self.now();
+        let written = this.begin(command)?;
+        this.run_begun(written, command, input)
     }
 
     /// Runs a command that was written down.
@@ -50,7 +51,8 @@ impl Sandbox {
             let start = self.start(enclosed, command, [false; 3]);
             match start {
                 Ok((cwd, start)) => {
-                    let capture = Capture { input, ..Capture::default() };
+                    let stop = self.stop().fd().ok().map(Into::into);
+                    let capture = Capture { input, stop, ..Capture::default() };
                     Ok(Ok((cwd, Running::start(&enclosed.tree, start, capture)?)))
                 }
                 Err(error) => Ok(Err(error)),
@@ -68,8 +70,9 @@ impl Sandbox {
 
     /// Starts a command that goes on in the background; returns its number.
     pub fn run_in_background(&self, command: &Command) -> Result<u64, Error> {
-        let written = self.begin(command)?;
-        self.background_begun(written, command)
+        let this = self.now();
+        let written = this.begin(command)?;
+        this.background_begun(written, command)
     }
 
     /// Starts a command that was written down, and goes on.
@@ -81,7 +84,9 @@ impl Sandbox {
         let started =
             self.enclosed(command, |enclosed| match self.start(enclosed, command, [false; 3]) {
                 Ok((cwd, start)) => {
-                    Ok(Ok((cwd, Running::start(&enclosed.tree, start, Capture::default())?)))
+                    let stop = self.stop().fd().ok().map(Into::into);
+                    let capture = Capture { stop, ..Capture::default() };
+                    Ok(Ok((cwd, Running::start(&enclosed.tree, start, capture)?)))
                 }
                 Err(error) => Ok(Err(error)),
             });
@@ -102,6 +107,15 @@ impl Sandbox {
     /// Starts a command with the caller's own standard input, output and error,
     /// or a terminal of its own where `terminal` says so.
     pub fn attach(
+        &self,
+        command: &Command,
+        stdio: &[BorrowedFd<'_>],
+        terminal: [bool; 3],
+    ) -> Result<Attached, Error> {
+        self.now().attach_now(command, stdio, terminal)
+    }
+
+    fn attach_now(
         &self,
         command: &Command,
         stdio: &[BorrowedFd<'_>],
@@ -140,6 +154,7 @@ impl Sandbox {
         env.extend(command.env.iter().map(|(name, value)| (name.into(), value.into())));
         if let Some(judged) = &command.judged {
             shell::distrust(&mut env);
+            shell::speak_plainly(&mut env);
             if judged.bash {
                 shell::prepare(&mut env);
             }
@@ -173,6 +188,11 @@ impl Sandbox {
         command: &Command,
     ) -> Result<Written, Error> {
         record.outcome = "begun".into();
+        // Whatever it can read, it may have read.
+        if let Some(zone) = self.grant().untrusted_zones().first() {
+            let by = format!("a command that can read /{zone}");
+            record.taints = self.taint(&by).then(|| zone.to_string().into());
+        }
         self.put_down(&record, command)?;
         Ok(Written { record, begun: Instant::now() })
     }
@@ -238,10 +258,9 @@ impl Sandbox {
         said: Option<String>,
     ) -> Result<Outcome, Error> {
         let plan = enclosed.tree.plan();
-        let caught = match plan.watch {
-            Some(_) => enclosed.tree.settle().unwrap_or_else(|failed| vec![unsettled(&failed)]),
-            None => Vec::new(),
-        };
+        let settled = self.shared().trees.settle(enclosed).into_iter();
+        let caught = settled.flat_map(|s| s.unwrap_or_else(|failed| vec![unsettled(&failed)]));
+        let caught: Vec<Caught> = caught.collect();
         let caught: Vec<(String, Caught)> =
             caught.into_iter().map(|caught| (self.agent_name(&caught.path), caught)).collect();
         let limits = plan.limits.tightest(&command.limits);
@@ -269,6 +288,7 @@ impl Sandbox {
             hosts_listed,
             caught: &caught,
         });
+        let held = ended.code != Some(0) && ended.over.is_none() && !notes.is_empty();
         if !enclosed.weaker().is_empty() && self.shared().warn_once() {
             notes.push(weaker_note(plan.backend, enclosed.weaker()));
         }
@@ -284,6 +304,9 @@ impl Sandbox {
             duration_ms: written.begun.elapsed().as_millis() as u64,
             notes,
             backend: plan.backend,
+            network: plan.network != zonekeep_confine::plan::Network::Off
+                || matches!(plan.backend, Backend::Landlock | Backend::None),
+            held: held || !caught.is_empty(),
         };
         let mut record = written.ended();
         record.path = cwd.into();

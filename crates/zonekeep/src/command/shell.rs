@@ -74,6 +74,10 @@ impl Sandbox {
     /// Runs a command line of an agent: as the rules say, at once, after a
     /// question, or never.
     pub fn shell(&self, call: &ShellCall) -> Result<Ran, Error> {
+        self.now().shell_now(call)
+    }
+
+    fn shell_now(&self, call: &ShellCall) -> Result<Ran, Error> {
         let begun = Instant::now();
         let cwd = match &call.cwd {
             Some(given) => self.target("shell", Verb::Info, given)?.path,
@@ -188,6 +192,7 @@ impl Sandbox {
         record: &mut Record<'static>,
     ) -> Result<CommandPermit, Denial> {
         let (memory, approver) = (&self.shared().memory, &self.shared().approver);
+        let tainted = self.grant().is_tainted();
         let cwd = question.request().cwd.to_string();
         let gets = format!("{:?}", hosts(question.granted()));
         let worker = self.grant().worker().map(str::to_owned);
@@ -207,10 +212,10 @@ impl Sandbox {
             background: call.background,
             gets: gets.clone(),
         };
-        let held = memory.recall(&line).or_else(|| {
+        let held = memory.recall(tainted, line.clone()).or_else(|| {
             // Every command that needs a yes must have one.
             let asked = decision.parts.iter().filter(|part| needs_yes(part));
-            let held = asked.map(|part| memory.recall(&pattern(&shell::suggest(part)?)));
+            let held = asked.map(|part| memory.recall(tainted, pattern(&shell::suggest(part)?)));
             let clear = !decision.must_ask && !decision.degraded && decision.unparsed.is_none();
             held.collect::<Option<Vec<_>>>().filter(|_| clear)?.pop()
         });
@@ -264,7 +269,7 @@ impl Sandbox {
                 Remember::Pattern(given) => Some((pattern(given), format!("run {given} …"))),
             };
             if let Some((key, what)) = key {
-                memory.keep(key, what, approver.name().to_owned());
+                memory.keep(tainted, key, what, approver.name().to_owned());
             }
             Ok(question.approved())
         } else if let Some(reason) = answer.unasked {
@@ -344,6 +349,16 @@ pub(crate) fn blocks(grant: &Grant, words: Vec<String>) -> Option<(Denial, Rule)
     let line = Request::words(words, cwd.clone()).shown();
     let denial = Denial::CommandBlocked { line, allowed: Vec::new() };
     Some((denial, Rule { at, says, cause: Cause::Command }))
+}
+
+/// Has programs speak English, whatever characters they use: what they say is
+/// explained to the agent.
+pub(super) fn speak_plainly(env: &mut BTreeMap<OsString, OsString>) {
+    env.remove(OsStr::new("LANGUAGE"));
+    if let Some(all) = env.remove(OsStr::new("LC_ALL")) {
+        env.insert("LANG".into(), all);
+    }
+    env.insert("LC_MESSAGES".into(), "C".into());
 }
 
 /// Adds a setting of git: what looks like a repository is none unless it is named

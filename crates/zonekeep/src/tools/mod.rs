@@ -146,6 +146,18 @@ pub fn call(sandbox: &Sandbox, name: &str, arguments: Value) -> Result<Output, E
     }
 }
 
+/// Returns the refusal of a tool that does not exist, which is written down;
+/// `available` are those that do.
+pub fn unknown(sandbox: &Sandbox, name: &str, available: Vec<String>) -> Error {
+    sandbox.no_such_tool(name, available)
+}
+
+/// Returns the refusal of a call with arguments that the tool does not take,
+/// which is written down; `reason` says what is wrong.
+pub fn misused(sandbox: &Sandbox, tool: &'static str, reason: String) -> Error {
+    sandbox.bad_call(tool, reason)
+}
+
 /// Writes an error out for programs.
 pub fn error_value(error: &Error) -> Value {
     let text = error.to_string();

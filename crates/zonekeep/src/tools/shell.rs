@@ -103,6 +103,8 @@ pub(super) fn describe(outcome: &Outcome) -> Value {
         "truncated": outcome.truncated,
         "cwd": outcome.cwd,
         "duration_ms": outcome.duration_ms,
+        "network": outcome.network,
+        "held": outcome.held,
         "notes": outcome.notes,
     })
 }
