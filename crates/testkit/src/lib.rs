@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+pub mod provider;
 mod terminal;
 
 pub use terminal::{Step, Terminal, Typed};

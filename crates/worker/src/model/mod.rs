@@ -6,6 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use zonekeep::Stop;
 
+mod open;
+mod remote;
+mod scripted;
+
+pub use open::{Environment, Settings, key_variables, open};
+
 /// Somebody who can be asked to go on with a conversation.
 pub trait Model: Send + Sync {
     /// Returns the name that it was opened by, such as `anthropic:NAME`.
