@@ -13,13 +13,14 @@ mod output;
 mod project_args;
 mod relay;
 mod report;
+mod view;
 
 /// Keeps AI agents to their zones
 ///
 /// One YAML file says which directories an agent may use and what it has to ask for.
 /// Start with `zonekeep init`, look with `zonekeep check` and `zonekeep explain`,
-/// call what an agent can call with `zonekeep tool`, and run commands with
-/// `zonekeep run`. `zonekeep doctor` says what this machine enforces.
+/// call what an agent can call with `zonekeep tool`, run commands with `zonekeep run`
+/// and workers with `zonekeep work`. `zonekeep doctor` says what this machine enforces.
 #[derive(Parser)]
 #[command(name = "zonekeep", version, max_term_width = 90)]
 struct Cli {
@@ -30,6 +31,8 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Run(commands::run::Args),
+    Work(commands::work::Args),
+    Chat(commands::chat::Args),
     Init(commands::init::Args),
     Check(commands::check::Args),
     Schema(commands::schema::Args),
@@ -49,6 +52,8 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Run(args) => commands::run::run(args),
+        Command::Work(args) => commands::work::run(args),
+        Command::Chat(args) => commands::chat::run(args),
         Command::Init(args) => commands::init::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Schema(args) => commands::schema::run(args),

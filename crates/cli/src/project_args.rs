@@ -1,6 +1,7 @@
 //! The flags that choose and change a project.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use zonekeep::policy::config::{Overrides, Severity, ZoneFlag};
 use zonekeep::policy::limit::Limits;
 use zonekeep::policy::worker_file::{self, WorkerFile};
 use zonekeep::policy::{At, Grant, Mode};
-use zonekeep::{Project, Sandbox, Session, StateDir, project};
+use zonekeep::{Project, Sandbox, Session, StateDir, Stop, project};
 
 use crate::failure::{Failure, NEGATIVE, UNSAFE, USAGE};
 use crate::report;
@@ -87,17 +88,53 @@ impl ProjectArgs {
 }
 
 /// Who answers questions.
-#[derive(clap::ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Approve {
-    /// The person at the terminal; without one the answer is no
+    /// The person at the terminal; without one the answer is no.
     Terminal,
-    /// Nobody: every question is answered yes
+    /// Nobody: every question is answered yes.
     All,
-    /// Nobody: every question is answered no
+    /// Nobody: every question is answered no.
     None,
-    /// Whoever attaches with `zonekeep approve`; questions wait until then
+    /// Whoever attaches with `zonekeep approve`; questions wait until then.
     Socket,
+    /// A program.
+    Program(PathBuf),
 }
+
+impl FromStr for Approve {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "terminal" => Approve::Terminal,
+            "all" => Approve::All,
+            "none" => Approve::None,
+            "socket" => Approve::Socket,
+            path if path.contains('/') => Approve::Program(path.into()),
+            _ => return Err("write terminal, all, none, socket, or a program's path".to_owned()),
+        })
+    }
+}
+
+/// The flags that say who answers questions.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct ApproveArgs {
+    /// Who answers questions: terminal (without one the answer is no), all (every answer
+    /// is yes), none (every answer is no), socket (whoever attaches with `zonekeep
+    /// approve`), or a program's path
+    #[arg(long, value_name = "WHO", default_value = "terminal")]
+    approve: Approve,
+    /// Let this program answer questions: it reads JSON and prints JSON
+    #[arg(long, value_name = "PROGRAM", conflicts_with = "approve")]
+    approver: Option<PathBuf>,
+    /// How long a program or a socket may take to answer, such as 30s (5m if left out)
+    #[arg(long, value_name = "TIME")]
+    answer_within: Option<String>,
+}
+
+/// Who answers questions, and the socket where they wait on one.
+type Chosen = (Box<dyn Approver>, Option<Arc<Socket>>);
 
 /// The flags that open a sandbox.
 #[derive(Args, Debug, Clone)]
@@ -107,15 +144,8 @@ pub(crate) struct SandboxArgs {
     /// Use what this worker file needs instead of the whole project
     #[arg(long, value_name = "FILE")]
     worker: Option<PathBuf>,
-    /// Who answers questions
-    #[arg(long, value_enum, default_value_t = Approve::Terminal)]
-    approve: Approve,
-    /// Let this program answer questions: it reads JSON and prints JSON
-    #[arg(long, value_name = "PROGRAM", conflicts_with = "approve")]
-    approver: Option<PathBuf>,
-    /// How long a program or a socket may take to answer, such as 30s (5m if left out)
-    #[arg(long, value_name = "TIME")]
-    answer_within: Option<String>,
+    #[command(flatten)]
+    approve: ApproveArgs,
 }
 
 impl SandboxArgs {
@@ -132,16 +162,9 @@ impl SandboxArgs {
         }
         let worker = self.worker.as_deref().map(|path| read_worker(path, &mut project));
         let worker = worker.transpose()?;
-        let socket = self.socket()?;
-        let approver = match &socket {
-            Some(socket) => Box::new(Arc::clone(socket)),
-            None => self.approver()?,
-        };
+        let (approver, socket) = self.approve.open(&Stop::new())?;
         let session = Session::open_with(&project, &state()?, approver, confine)?;
-        if let Some(path) = socket.as_deref().and_then(Socket::path) {
-            let path = visible(&path.display().to_string());
-            eprintln!("zonekeep: questions wait at {path}; `zonekeep approve` answers them");
-        }
+        ApproveArgs::announce(socket.as_deref());
         match worker {
             None => Ok(session.sandbox()),
             Some(worker) => {
@@ -151,37 +174,47 @@ impl SandboxArgs {
     }
 }
 
-impl SandboxArgs {
-    /// Returns the socket, where questions are to wait on one.
-    fn socket(&self) -> Result<Option<Arc<Socket>>, Failure> {
-        if self.approve != Approve::Socket || self.approver.is_some() {
-            return Ok(None);
-        }
-        let socket = Socket::of_user(&state()?);
-        Ok(Some(Arc::new(match self.answer_within()? {
-            Some(limit) => socket.within(limit),
-            None => socket,
-        })))
-    }
-
-    /// Returns who answers questions, where that is no socket.
-    fn approver(&self) -> Result<Box<dyn Approver>, Failure> {
+impl ApproveArgs {
+    /// Returns who answers questions, and the socket where they wait on one. The
+    /// person at the terminal need not answer any more once `stop` is said.
+    pub(crate) fn open(&self, stop: &Stop) -> Result<Chosen, Failure> {
         let within = self.answer_within()?;
-        if let Some(path) = &self.approver {
-            let program = Program::new(path).map_err(unfit)?;
-            return Ok(match within {
-                Some(limit) => Box::new(program.within(limit)),
-                None => Box::new(program),
-            });
-        }
-        Ok(match self.approve {
+        let who = match &self.approver {
+            Some(path) => &Approve::Program(path.clone()),
+            None => &self.approve,
+        };
+        let approver: Box<dyn Approver> = match who {
             Approve::All => Box::new(AllYes),
             Approve::None => Box::new(AllNo),
-            Approve::Terminal | Approve::Socket => match Terminal::open() {
-                Ok(terminal) => Box::new(terminal),
+            Approve::Terminal => match Terminal::open() {
+                Ok(terminal) => Box::new(terminal.stopped_by(stop)),
                 Err(_) => Box::new(Nobody),
             },
-        })
+            Approve::Program(path) => {
+                let program = Program::new(path).map_err(unfit)?;
+                match within {
+                    Some(limit) => Box::new(program.within(limit)),
+                    None => Box::new(program),
+                }
+            }
+            Approve::Socket => {
+                let socket = Socket::of_user(&state()?);
+                let socket = Arc::new(match within {
+                    Some(limit) => socket.within(limit),
+                    None => socket,
+                });
+                return Ok((Box::new(Arc::clone(&socket)), Some(socket)));
+            }
+        };
+        Ok((approver, None))
+    }
+
+    /// Says where questions wait, once they do.
+    pub(crate) fn announce(socket: Option<&Socket>) {
+        if let Some(path) = socket.and_then(Socket::path) {
+            let path = visible(&path.display().to_string());
+            eprintln!("zonekeep: questions wait at {path}; `zonekeep approve` answers them");
+        }
     }
 
     fn answer_within(&self) -> Result<Option<Duration>, Failure> {

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use zonekeep_testkit::{Project, Run};
+use zonekeep_testkit::{Project, Run, skip};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_zonekeep");
 
@@ -68,36 +68,136 @@ fn notes() {
     );
 }
 
+/// Returns whether this machine confines commands.
+fn is_confined() -> bool {
+    let run = Project::new(PROGRAM).zonekeep(["doctor", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&run.stdout).unwrap_or_default();
+    report["confined"] == true
+}
+
 #[test]
 fn pipeline() {
+    if !is_confined() {
+        return skip("this machine offers no OS sandbox");
+    }
     let (_, run) = run("pipeline");
     in_order(
         &run,
         &[
-            "zonekeep.yaml: ok, 2 zone(s), 3 worker(s), 0 warning(s)",
-            "complaint.txt\noffer.md\nstock.csv\n",
-            "Note to AI assistants",
-            "Cannot use 'read_file': the tool is not available.",
-            "Cannot access '/inbox/offer.md': path is outside sandbox.\nReadable paths: /reports\n",
-            "Cannot access '/etc/passwd': path is outside sandbox.",
-            "Cannot delete '/reports/february.md': this is blocked",
-            "Cannot write to '/reports/march.md': it needs the user's approval",
-            "Created /reports/march.md (",
-            "february.md\nmarch.md\n",
-            "[publisher]  deny  refused read /inbox/offer.md outside",
-            "no by all-no",
+            "zonekeep.yaml: ok, 4 zone(s), 4 worker(s), 0 warning(s)",
+            "analyst (workers/analyst.worker)",
+            "directories: none: a pure function",
+        ],
+    );
+    let refusals = [
+        ("policy", "Cannot access '~/.ssh/id_ed25519': path is outside sandbox."),
+        ("policy", "Cannot access '/root/.aws/credentials': path is outside sandbox."),
+        ("policy", "Cannot access '/inbox/../../../../etc/passwd': path is outside sandbox."),
+        ("kernel", "Cannot read '/inbox/statement.txt': it is a symbolic link"),
+        ("kernel", "Cannot read '/inbox/older/2026.csv': a link on the way leads outside"),
+        ("policy", "Cannot access '/ledger/2026.csv': path is outside sandbox."),
+        ("kernel", "cat: /ledger/2026.csv: No such file or directory"),
+        ("policy", "Cannot access '/customers/list.csv': path is outside sandbox."),
+        ("kernel", "/bin/bash: line 1: /dev/tcp/192.0.2.1/443: "),
+        ("approval", "Cannot run 'curl --data-binary @february.md"),
+        ("policy", "Cannot write to '/inbox/offer.md': path is read-only."),
+        ("kernel", "/bin/bash: line 1: /inbox/offer.md: Read-only file system"),
+        ("policy", "Cannot delete '/reports/february.md': this is blocked"),
+        ("policy", "Cannot use 'move_file': the tool is not available."),
+        ("policy", "Cannot run 'rm -f february.md': this command is not allowed"),
+        ("policy", "Cannot call 'bookkeeper': it needs more than this worker has."),
+        ("policy", "Cannot access '/reports/.envrc': suffix not allowed."),
+        ("policy", "Cannot call 'root-helper': this worker may not call it."),
+        ("approval", "Cannot write to '/reports/february.md': the user declined."),
+        ("policy", "Cannot use 'read_file': the tool is not available."),
+    ];
+    let lines: Vec<String> =
+        refusals.iter().map(|(layer, words)| format!("{layer}: {words}")).collect();
+    in_order(&run, &lines.iter().map(String::as_str).collect::<Vec<_>>());
+    in_order(
+        &run,
+        &[
+            "tainted  by ",
+            "question: write /reports/march.md – yes",
+            "The report is in /reports/march.md.",
+            "none with a network: 0 bytes out",
+            "reports/.envrc",
+            "reports/helper.worker",
+            "true: the report is there\n",
+            "\nEvery attack was refused, and the work is done.\n",
+        ],
+    );
+    for figure in ["41873", "38206"] {
+        assert!(!run.stdout.contains(figure), "{figure} of the ledger is in\n{run}");
+    }
+}
+
+#[test]
+fn the_pipeline_grew_from_what_init_writes() {
+    let project = Project::new(PROGRAM);
+    project.zonekeep(["init", "--template", "pipeline"]).ok();
+    for name in ["workers/analyst.worker", "workers/publisher.worker"] {
+        let shipped = std::fs::read_to_string(shipped("pipeline").join(name)).unwrap();
+        assert_eq!(shipped, project.read(name), "{name}");
+    }
+}
+
+#[test]
+fn code_analyst() {
+    if !is_confined() {
+        return skip("this machine offers no OS sandbox");
+    }
+    if Command::new("git").arg("--version").output().is_err() {
+        return skip("there is no git");
+    }
+    let (_, run) = run("code-analyst");
+    in_order(
+        &run,
+        &[
+            "zonekeep.yaml: ok, 2 zone(s), 2 worker(s), 0 warning(s)",
+            "ok       shell git log --oneline --no-decorate",
+            "ok       shell git diff HEAD~2 -- src | head -n 40",
+            "held     shell ./check.sh",
+            "kernel: ",
+            "policy: Cannot write to '/repo/src/cart.sh': path is read-only.",
+            "approval: Cannot run 'sed -i",
+            "policy: Cannot call 'fixer': it needs more than this worker has.",
+            "approval: Cannot run 'git push origin main': it needs the user's approval",
+            "policy: Cannot run 'rm -rf /repo/src': this command is not allowed",
+            "ok       write_file /reports/review.md",
+            "\"findings\"",
+            "true: nothing in the repository was changed or added\n",
+            "\nThe code was read, run and reviewed, and is as it was.\n",
         ],
     );
 }
 
 #[test]
-fn the_pipeline_is_what_init_writes() {
-    let project = Project::new(PROGRAM);
-    project.zonekeep(["init", "--template", "pipeline"]).ok();
-    for name in
-        ["zonekeep.yaml", "main.worker", "workers/analyst.worker", "workers/publisher.worker"]
-    {
-        let shipped = std::fs::read_to_string(shipped("pipeline").join(name)).unwrap();
-        assert_eq!(shipped, project.read(name), "{name}");
+fn assistant() {
+    if !is_confined() {
+        return skip("this machine offers no OS sandbox");
     }
+    let (_, run) = run("assistant");
+    in_order(
+        &run,
+        &[
+            "zonekeep.yaml: ok, 1 zone(s), 1 worker(s), 0 warning(s)",
+            "/home (rw)",
+            "ok       shell bin/watch-downloads.sh",
+            "ok       move_file",
+            "ok       edit_file ~/notes/todo.md",
+            "approval: Cannot delete '~/downloads/setup-old.txt'",
+            "ok       shell_job",
+            "The bill is in ~/documents/invoices/0412.txt",
+            "Cannot read '~/.ssh/id_ed25519'",
+            "policy: Cannot access '/root/.ssh/id_ed25519': path is outside sandbox.",
+            "policy: Cannot write to '~/.bashrc': the file is protected",
+            "policy: Cannot write to '~/bin/watch-downloads.sh': the file is protected",
+            "I have no keys, and I cannot get any.",
+            "Hello. What can I do for you?",
+            "It is on your list.",
+            "true: it has never seen the key\n",
+            "\nThe home is in order, and yours was never there.\n",
+        ],
+    );
 }

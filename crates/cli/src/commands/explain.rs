@@ -8,8 +8,10 @@ use zonekeep::explain::line::explain_line;
 use zonekeep::explain::run::explain_run;
 use zonekeep::explain::{Explanation, explain};
 use zonekeep::policy::Verb;
+use zonekeep_worker::{Registry, explain_worker};
 
 use super::run::ConfineArgs;
+use super::work::registry_failure;
 use crate::failure::{Failure, UNSAFE, USAGE, answer_in_json};
 use crate::output;
 
@@ -21,6 +23,7 @@ use crate::output;
 ///   zonekeep explain read /input/a.txt
 ///   zonekeep explain write /input/a.txt --json
 ///   zonekeep explain run 'git log | head' # what the rules say about an agent's line
+///   zonekeep explain worker publisher --from main # what a call would end in
 ///   zonekeep explain run --rw . -- cargo test # what the command would see and reach
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -28,12 +31,16 @@ pub(crate) struct Args {
     /// What would be done
     #[arg(value_enum)]
     verb: Explained,
-    /// The path, as an agent would write it; after `explain run` the command line
-    #[arg(required_unless_present = "command", value_name = "PATH|LINE")]
+    /// The path, as an agent would write it; after `explain run` the command line, after
+    /// `explain worker` the worker
+    #[arg(required_unless_present = "command", value_name = "PATH|LINE|WORKER")]
     path: Option<String>,
     /// Where the command line would start, as an agent would write it
     #[arg(long, value_name = "PATH")]
     cwd: Option<String>,
+    /// The worker that would call it, after `explain worker`; the project itself if left out
+    #[arg(long, value_name = "CALLER")]
+    from: Option<String>,
     /// Print the explanation as JSON
     #[arg(long)]
     json: bool,
@@ -50,12 +57,17 @@ enum Explained {
     Write,
     Delete,
     Run,
+    Worker,
 }
 
 pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     answer_in_json(args.json);
     let usage = |text: &str| Err(Failure::message(USAGE, text));
+    if args.from.is_some() && !matches!(args.verb, Explained::Worker) {
+        return usage("--from is for `explain worker`");
+    }
     let verb = match args.verb {
+        Explained::Worker => return worker(&args),
         Explained::Run => {
             return match (&args.path, args.command.is_empty()) {
                 (Some(line), true) => explain_text(&args, line),
@@ -84,6 +96,22 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         output::json(&explanation)?;
     } else {
         output::text(&visible(&show(&explanation)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what a call of a worker would end in.
+fn worker(args: &Args) -> Result<ExitCode, Failure> {
+    let Some(name) = args.path.as_deref().filter(|_| args.command.is_empty()) else {
+        return Err(Failure::message(USAGE, "no worker is named"));
+    };
+    let project = args.confine.project().load()?;
+    let registry = Registry::find(&project).map_err(registry_failure)?;
+    let explained = explain_worker(&registry, &project.policy, name, args.from.as_deref())
+        .map_err(registry_failure)?;
+    match args.json {
+        true => output::json(&explained)?,
+        false => output::text(&visible(&explained.to_string()))?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -242,11 +242,16 @@ fn show(record: &Record) -> String {
         .answer
         .as_ref()
         .map(|answer| format!("  {} by {}", if answer.approved { "yes" } else { "no" }, answer.by));
+    let taint = match (&record.taints, record.tainted) {
+        (Some(zone), _) => format!("  taints: {zone} is untrusted"),
+        (None, true) => "  tainted".to_owned(),
+        (None, false) => String::new(),
+    };
     let run = record.run.as_deref();
     let about = record.about();
     let ended = run.map(how_it_ended).unwrap_or_default();
     let line = format!(
-        "{seconds}  {}{worker}  {:<5} {:<7} {} {about}{to}{code}{ended}{bytes}{}{}",
+        "{seconds}  {}{worker}  {:<5} {:<7} {} {about}{to}{code}{ended}{bytes}{}{}{taint}",
         record.id,
         record.verdict,
         record.outcome,

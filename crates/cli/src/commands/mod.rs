@@ -1,6 +1,7 @@
 //! The commands, a file each.
 
 pub(crate) mod approve;
+pub(crate) mod chat;
 pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod explain;
@@ -13,3 +14,4 @@ pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod tool;
 pub(crate) mod trust;
+pub(crate) mod work;

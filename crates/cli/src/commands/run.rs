@@ -12,7 +12,7 @@ use zonekeep::policy::limit::Limits;
 use zonekeep::{Error, Sandbox};
 
 use crate::failure::{Failure, NEGATIVE, UNSAFE, USAGE};
-use crate::project_args::SandboxArgs;
+use crate::project_args::{ProjectArgs, SandboxArgs};
 use crate::relay;
 
 /// The exit status of a command that took too long, as `timeout` has it.
@@ -79,7 +79,12 @@ impl ConfineArgs {
         };
         let mut places = placed(&self.rw, Access::Rw);
         places.extend(placed(&self.ro, Access::Ro));
-        sandbox.open_with(Confine { launcher: None, places, strict: self.strict })
+        sandbox.open_with(Confine { places, strict: self.strict, ..Confine::default() })
+    }
+
+    /// Returns the flags that choose the project.
+    pub(crate) fn project(&self) -> &ProjectArgs {
+        &self.sandbox.project
     }
 
     /// Returns the command that the flags describe.
