@@ -62,12 +62,12 @@ impl Place {
         Project::at(&self.path(""), &Overrides::default()).unwrap()
     }
 
-    /// Returns somebody who runs the workers, with a function for a model.
-    pub fn runner(
+    /// Returns somebody who runs the workers, with models that `open` opens.
+    pub fn runner_with(
         &self,
         approver: impl Approver + 'static,
         settings: Settings,
-        model: impl Fn(&Request<'_>) -> Result<Reply, ModelError> + Send + Sync + 'static,
+        open: impl Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync + 'static,
     ) -> (Runner, Events) {
         let project = self.project();
         let reach = Session::reach(&project, &self.state()).unwrap();
@@ -75,13 +75,22 @@ impl Place {
         let confine = Confine { launcher: self.launcher.map(Launcher::at), ..Confine::default() };
         let session = Session::open_with(&project, &self.state(), approver, confine).unwrap();
         let registry = Registry::find(&project).unwrap();
-        let model: Arc<dyn Model> = Arc::new(Function(Box::new(model)));
-        let settings = Settings { usual_model: Some("test:model".to_owned()), ..settings };
-        let open = move |_: &str| Ok(Arc::clone(&model));
         let events = Events::default();
         let seen = events.clone();
         let runner = Runner::new(session, registry, &self.state(), open, settings);
         (runner.watched_by(move |event: &Event<'_>| seen.add(event)), events)
+    }
+
+    /// Returns somebody who runs the workers, with a function for a model.
+    pub fn runner(
+        &self,
+        approver: impl Approver + 'static,
+        settings: Settings,
+        model: impl Fn(&Request<'_>) -> Result<Reply, ModelError> + Send + Sync + 'static,
+    ) -> (Runner, Events) {
+        let model: Arc<dyn Model> = Arc::new(Function(Box::new(model)));
+        let settings = Settings { usual_model: Some("test:model".to_owned()), ..settings };
+        self.runner_with(approver, settings, move |_: &str| Ok(Arc::clone(&model)))
     }
 
     /// Returns the records of all sessions, in order.
