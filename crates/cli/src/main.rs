@@ -48,7 +48,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    zonekeep::confine::launcher::become_if_asked();
+    // What is split off is loaded already, and waits for what this finds out.
+    zonekeep::confine::launcher::become_or_split_off("run");
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Run(args) => commands::run::run(args),

@@ -1,13 +1,16 @@
 //! The system calls that no safe library offers: all unsafe code is here.
 //!
-//! Everything but [`exit`] is for the launcher, which has a single thread; that
-//! is what makes [`fork`] and [`clone`] safe to go on from.
+//! Everything but [`exit`] is for the launcher, which has a single thread, as the
+//! process has that it is split off from; that is what makes [`fork`] and
+//! [`clone`] safe to go on from.
 
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::mem::size_of;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use rustix::process::Pid;
@@ -42,7 +45,8 @@ fn side(pid: i64) -> io::Result<Side> {
 
 /// Splits the process in two.
 pub(crate) fn fork() -> io::Result<Side> {
-    // SAFETY: the launcher has one thread, so no lock is held by another one.
+    // SAFETY: the launcher, and what it is split off from, has one thread, so no
+    // lock is held by another one.
     side(i64::from(unsafe { libc::fork() }))
 }
 
@@ -52,6 +56,74 @@ pub(crate) fn clone(namespaces: libc::c_int) -> io::Result<Side> {
     // SAFETY: without a stack and without CLONE_VM this is a fork; the launcher
     // has one thread.
     side(unsafe { libc::syscall(libc::SYS_clone, flags as libc::c_long, 0, 0, 0, 0) })
+}
+
+/// What this process was given when its program started, and where that lies
+/// in its memory: its arguments and its environment.
+#[derive(Debug)]
+pub(crate) struct Given {
+    arguments: Range<usize>,
+    environment: Range<usize>,
+}
+
+impl Given {
+    /// Finds it; `None` unless it lies where every program has it and this
+    /// process has a single thread.
+    pub(crate) fn find() -> Option<Self> {
+        let mut buffer = [0; 4096];
+        let length = File::open("/proc/self/stat").ok()?.read(&mut buffer).ok()?;
+        // The name is in parentheses and may hold anything.
+        let name = buffer[..length].iter().rposition(|&byte| byte == b')')?;
+        let numbers = std::str::from_utf8(&buffer[name + 1..length]).ok()?;
+        let mut numbers = numbers.split_whitespace().skip(17).map(str::parse::<usize>);
+        let threads = numbers.next()?.ok()?;
+        let mut numbers = numbers.skip(27);
+        let mut range = || Some(numbers.next()?.ok()?..numbers.next()?.ok()?);
+        let given = Given { arguments: range()?, environment: range()? };
+        let here = (&raw const given).addr();
+        let (arguments, environment) = (&given.arguments, &given.environment);
+        // On the stack, before anything that this program has put there.
+        let bounds = [here, arguments.start, arguments.end, environment.start, environment.end];
+        let fits = bounds.is_sorted() && environment.end - here < Self::FARTHEST;
+        (threads == 1 && fits).then_some(given)
+    }
+
+    /// How far it can be from what this program has on its stack: the system
+    /// takes no more than 6 MiB.
+    const FARTHEST: usize = 16 * 1024 * 1024;
+
+    /// Overwrites it, so that others see `name` for the arguments, and nothing
+    /// else. The process must not ask for its arguments again.
+    pub(crate) fn forget(self, name: &str) {
+        let Given { arguments, environment } = self;
+        let start = std::ptr::with_exposed_provenance_mut::<u8>(arguments.start);
+        // SAFETY: the kernel put the arguments and the environment there, on the
+        // stack and so writable, for this process to use as it likes. Nothing in
+        // the program holds on to them but the lists of the C library, one of
+        // which is emptied here; the other leads to strings that are shorter now.
+        unsafe {
+            libc::explicit_bzero(start.cast(), arguments.len());
+            let variables = std::ptr::with_exposed_provenance_mut(environment.start);
+            libc::explicit_bzero(variables, environment.len());
+            libc::clearenv();
+            // Without a null byte at their end the arguments go on until there
+            // is one, into the environment; and end where there is one before.
+            let room = match arguments.end == environment.start {
+                true => environment.end - arguments.start,
+                false => arguments.len(),
+            };
+            if arguments.len() > name.len() + 1 {
+                start.add(arguments.len() - 1).write(b'.');
+            }
+            start.copy_from_nonoverlapping(name.as_ptr(), name.len().min(room));
+        }
+    }
+}
+
+/// Overwrites what is not needed any more.
+pub(crate) fn forget(mut bytes: Vec<u8>) {
+    // SAFETY: the bytes are this function's own.
+    unsafe { libc::explicit_bzero(bytes.as_mut_ptr().cast(), bytes.len()) };
 }
 
 /// Ends the process at once.
@@ -72,6 +144,18 @@ pub(crate) fn inherited(fd: RawFd) -> io::Result<OwnedFd> {
 pub(crate) fn close_from(first: u32) -> io::Result<()> {
     // SAFETY: the descriptors above are owned by nothing that is used later.
     check_long(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) }).map(drop)
+}
+
+/// Closes every descriptor but one, and standard input, output and error.
+pub(crate) fn close_all_but(kept: BorrowedFd<'_>) -> io::Result<()> {
+    let kept = kept.as_raw_fd().unsigned_abs();
+    for (first, last) in [(3, kept.saturating_sub(1)), (kept + 1, u32::MAX)] {
+        if first <= last {
+            // SAFETY: the others are owned by nothing that is used later.
+            check_long(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) })?;
+        }
+    }
+    Ok(())
 }
 
 /// Has every descriptor from `first` on closed when another program starts.

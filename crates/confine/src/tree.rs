@@ -5,9 +5,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{self, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use rustix::process::{Pid, WaitOptions};
 
 use crate::launcher;
 use crate::plan::{Plan, Start};
@@ -46,8 +48,8 @@ impl Launcher {
     /// Finds a launcher: the one that `ZONEKEEP_LAUNCHER` names, this program if
     /// it can be one, else `zonekeep` in `PATH`.
     pub fn find() -> Option<Self> {
-        if let Some(named) = std::env::var_os("ZONEKEEP_LAUNCHER").filter(|name| !name.is_empty()) {
-            return Some(Launcher::at(named));
+        if let Some(named) = Self::named() {
+            return Some(named);
         }
         if READY.load(Ordering::Relaxed) {
             return Some(Self::this_program());
@@ -60,6 +62,11 @@ impl Launcher {
         Some(Launcher::at(found))
     }
 
+    fn named() -> Option<Self> {
+        let named = std::env::var_os("ZONEKEEP_LAUNCHER").filter(|name| !name.is_empty());
+        named.map(Launcher::at)
+    }
+
     /// Returns the program's path.
     pub fn program(&self) -> &Path {
         &self.program
@@ -69,9 +76,23 @@ impl Launcher {
     /// while this one still finds out what is wanted. Where that fails, nothing
     /// is lost: it is tried again, and told, when a sandbox is started.
     pub fn start_early(&self) {
-        if let Ok(waiting) = Waiting::start(self) {
-            *lock(&EARLY) = Some((self.clone(), waiting));
+        let mut early = lock(&EARLY);
+        if early.as_ref().is_none_or(|(launcher, _)| launcher != self)
+            && let Ok(waiting) = Waiting::start(self)
+        {
+            *early = Some((self.clone(), waiting));
         }
+    }
+}
+
+/// Splits the launcher for the first sandbox off this process, unless another
+/// program is named for that, or it cannot be done well.
+pub(crate) fn split_off() {
+    if Launcher::named().is_none()
+        && let Some((pid, keeper)) = launcher::split()
+    {
+        let waiting = Waiting { child: Child::SplitOff(pid), keeper };
+        *lock(&EARLY) = Some((Launcher::this_program(), waiting));
     }
 }
 
@@ -96,13 +117,40 @@ impl Waiting {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|source| Failed::Launcher { program: launcher.program.clone(), source })?;
-        Ok(Waiting { child, keeper })
+        Ok(Waiting { child: Child::Started(child), keeper })
     }
 
     fn of(launcher: &Launcher) -> Result<Self, Failed> {
         match lock(&EARLY).take_if(|(early, _)| early == launcher) {
             Some((_, waiting)) => Ok(waiting),
             None => Waiting::start(launcher),
+        }
+    }
+}
+
+/// The process that is a launcher.
+#[derive(Debug)]
+enum Child {
+    Started(process::Child),
+    SplitOff(Pid),
+}
+
+impl Child {
+    fn id(&self) -> u32 {
+        match self {
+            Child::Started(child) => child.id(),
+            Child::SplitOff(pid) => pid.as_raw_pid().unsigned_abs(),
+        }
+    }
+
+    /// Waits until it has ended.
+    fn wait(&mut self) {
+        match self {
+            Child::Started(child) => drop(child.wait()),
+            Child::SplitOff(pid) => {
+                let wait = || rustix::process::waitpid(Some(*pid), WaitOptions::empty());
+                let _ = rustix::io::retry_on_intr(wait);
+            }
         }
     }
 }
@@ -245,7 +293,7 @@ impl Drop for Tree {
             let _ = socket.shutdown(std::net::Shutdown::Both);
         }
         if let Some(mut child) = child {
-            let _ = child.wait();
+            child.wait();
         }
     }
 }
@@ -303,7 +351,7 @@ pub fn handles(plan: &Plan, launcher: &Launcher) -> Result<Vec<OwnedFd>, Failed>
         }
     };
     drop((keeper, init));
-    let _ = child.wait();
+    child.wait();
     result?;
     match handles.len() == plan.zones().count() {
         true => Ok(handles),

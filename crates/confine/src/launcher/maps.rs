@@ -7,8 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::process::{Pid, WaitOptions};
 
 use super::{Trouble, Try};
-use crate::plan::{Plan, Role};
-use crate::sys::{self, Attributes, Side};
+use crate::sys::{self, Side};
 
 /// Who the superuser is inside.
 const INSIDE: u32 = 1000;
@@ -40,22 +39,31 @@ impl Owners {
         Owners::Same { uid, gid }
     }
 
-    /// Chooses the strongest that works for the zones.
-    pub(crate) fn choose(plan: &Plan) -> Result<Self, Trouble> {
+    /// Returns the strongest that can be had. Whether it works for the zones is
+    /// seen when they are taken.
+    pub(crate) fn strongest() -> Self {
         let (uid, gid) = inside();
         if !rustix::process::geteuid().is_root() {
-            return Ok(Owners::Same { uid, gid });
+            return Owners::Same { uid, gid };
         }
-        // Groups of the superuser give rights that are not meant.
-        let _ = sys::leave_groups();
         match translating() {
-            Ok(namespace) if works(plan, namespace.as_fd()) => Ok(Owners::Away { namespace }),
-            _ => Ok(Owners::Renamed),
+            Ok(namespace) => Owners::Away { namespace },
+            Err(_) => Owners::Renamed,
         }
     }
 
-    pub(crate) fn is_mapped_away(&self) -> bool {
-        matches!(self, Owners::Away { .. })
+    /// Leaves the groups of the superuser, which give rights that are not meant.
+    pub(crate) fn leave_groups(&self) {
+        if !matches!(self, Owners::Same { .. }) {
+            let _ = sys::leave_groups();
+        }
+    }
+
+    /// Returns whether there are groups to leave that somebody could miss.
+    pub(crate) fn has_groups_to_leave(&self) -> bool {
+        let own = rustix::process::getegid();
+        !matches!(self, Owners::Same { .. })
+            && rustix::process::getgroups().is_ok_and(|all| all.iter().any(|gid| *gid != own))
     }
 
     pub(crate) fn namespace(&self) -> Option<BorrowedFd<'_>> {
@@ -115,20 +123,4 @@ fn translating() -> io::Result<OwnedFd> {
     drop(held);
     let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
     made
-}
-
-/// Returns whether the file systems of all zones can translate owners.
-fn works(plan: &Plan, namespace: BorrowedFd<'_>) -> bool {
-    plan.binds().filter(|bind| bind.role == Role::Zone).all(|bind| {
-        use rustix::mount::OpenTreeFlags;
-        let flags = OpenTreeFlags::OPEN_TREE_CLONE
-            | OpenTreeFlags::OPEN_TREE_CLOEXEC
-            | OpenTreeFlags::AT_RECURSIVE;
-        let Ok(mount) = rustix::mount::open_tree(rustix::fs::CWD, &bind.host, flags) else {
-            // Missing: that is said elsewhere.
-            return true;
-        };
-        let attributes = Attributes { owners: Some(namespace), ..Attributes::default() };
-        sys::set_mount(mount.as_fd(), attributes, true).is_ok()
-    })
 }

@@ -8,6 +8,7 @@
 //! ends all that it leaves behind. None of them has a second thread.
 
 mod command;
+mod first;
 mod guard;
 mod handles;
 mod init;
@@ -18,6 +19,7 @@ mod tree;
 
 pub(crate) use tree::{Fixed, PROC_HIDDEN, PROC_READ_ONLY};
 
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -25,9 +27,10 @@ use std::os::unix::net::UnixStream;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{DumpableBehavior, Pid, Signal, WaitOptions};
 
+use self::first::First;
 use self::guard::Guard;
-use crate::plan::{Backend, Network, Plan};
-use crate::sys::{self, Side};
+use crate::plan::{Backend, Plan};
+use crate::sys::{self, Given, Side};
 use crate::wire::{self, Build, Built, Errand, Settled, What};
 
 /// The name under which a program is asked to be the launcher.
@@ -45,14 +48,66 @@ pub(crate) const PLACE: &str = "/.zonekeep-launcher";
 /// before it starts a thread; [`Launcher::this_program`](crate::tree::Launcher)
 /// relies on it.
 pub fn become_if_asked() {
-    let mut args = std::env::args_os();
-    let (name, arg) = (args.next(), args.next());
-    let inside = arg.is_some_and(|arg| arg == INSIDE);
-    if name.is_some_and(|name| name == NAME || inside && name == PLACE) {
+    become_or_get_ready();
+}
+
+/// Does what [`become_if_asked`] does, and [`split_off`] where the first argument
+/// is `word`.
+pub fn become_or_split_off(word: &str) {
+    if become_or_get_ready() == word.as_bytes() {
+        split_off();
+    }
+}
+
+/// Splits the launcher for the first sandbox off this process.
+///
+/// That costs less than to start a program, and is for those that confine a
+/// command and do little else: what is split off is a copy of this process, so
+/// it comes before anything is read that a sandbox is not to have. A process
+/// with a second thread is not split; its launcher is started as always.
+pub fn split_off() {
+    crate::tree::split_off();
+}
+
+/// Becomes the launcher if asked; else returns the first argument.
+fn become_or_get_ready() -> Vec<u8> {
+    let mut args = std::env::args_os().map(OsString::into_encoded_bytes);
+    let (name, first) = (args.next().unwrap_or_default(), args.next().unwrap_or_default());
+    // A launcher that is split off has no copy of the others.
+    args.for_each(sys::forget);
+    let inside = first == INSIDE.as_bytes();
+    if name == NAME.as_bytes() || inside && name == PLACE.as_bytes() {
         let code = if inside { run_inside() } else { run() };
         sys::exit(code);
     }
     crate::tree::this_program_can_launch();
+    first
+}
+
+/// Splits off a process that is the launcher, with nothing of this one but the
+/// program: returns its number and its socket, or `None` where it would not be
+/// as good as one that was started.
+pub(crate) fn split() -> Option<(Pid, UnixStream)> {
+    // What is loaded into this program does not belong into that one.
+    if ["LD_PRELOAD", "LD_AUDIT"].into_iter().any(|name| std::env::var_os(name).is_some()) {
+        return None;
+    }
+    let given = Given::find()?;
+    let (keeper, end) = UnixStream::pair().ok()?;
+    match sys::fork().ok()? {
+        Side::Parent(pid) => Some((pid, keeper)),
+        Side::Child => {
+            given.forget(NAME);
+            let connected = || {
+                let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
+                sys::place_fd(end.as_fd(), 0)?;
+                sys::place_fd(null.as_fd(), 1)?;
+                sys::place_fd(null.as_fd(), 2)
+            };
+            // All else that is open is closed there.
+            sys::exit(if connected().is_ok() { run() } else { 1 })
+        }
+    }
 }
 
 /// Returns the user and group that commands run as, as they see it: never the
@@ -111,6 +166,12 @@ fn receive_build(socket: &UnixStream) -> Option<(Build, UnixStream)> {
     Some((build, UnixStream::from(fds.pop()?)))
 }
 
+/// Returns whether nothing has come yet.
+fn is_silent(socket: &UnixStream) -> bool {
+    let mut polled = [PollFd::new(socket, PollFlags::IN)];
+    rustix::event::poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
+}
+
 fn run() -> i32 {
     sys::set_name(c"zonekeep-keeper");
     let Ok((socket, signals)) = settle_in() else { return 1 };
@@ -118,7 +179,12 @@ fn run() -> i32 {
     let _ = rustix::process::setsid();
     let _ = rustix::process::chdir("/");
     let _ = rustix::process::set_child_subreaper(Pid::from_raw(1));
+    // What nearly every plan needs is made while there is none to work on.
+    let mut ahead = if is_silent(&socket) { First::ahead(&socket) } else { None };
     let Some((Build { plan, what }, sandbox)) = receive_build(&socket) else { return 1 };
+    if what == What::Handles || plan.backend != Backend::Namespaces {
+        ahead.take().map(First::end);
+    }
     if what == What::Handles {
         return handles::hand_out(&plan, &sandbox);
     }
@@ -129,7 +195,7 @@ fn run() -> i32 {
             return 1;
         }
     };
-    match start(&plan, &sandbox, &socket) {
+    match start(&plan, &sandbox, &socket, ahead) {
         Ok((guard, init, life)) => {
             drop(sandbox);
             let _ = hide();
@@ -165,15 +231,23 @@ fn start(
     plan: &Plan,
     sandbox: &UnixStream,
     keeper: &UnixStream,
+    ahead: Option<First>,
 ) -> Result<(Option<Guard>, Pid, UnixStream), Trouble> {
     if !plan.backend.has_own_tree() {
         std::fs::create_dir_all(&plan.home).during(|| format!("make {}", plan.home.display()))?;
     }
-    let guard = plan.watch.as_ref().map(|watch| Guard::start(plan, watch)).transpose()?;
+    let guard = || plan.watch.as_ref().map(|watch| Guard::start(plan, watch)).transpose();
+    if plan.backend == Backend::Namespaces {
+        let (first, life) = First::of(plan, ahead, keeper)?.build(plan, sandbox, keeper)?;
+        // It builds while this process looks at the zones.
+        let guard = guard()?;
+        let init = first.guard(guard.as_ref())?;
+        return Ok((guard, init, life));
+    }
+    let guard = guard()?;
     let (life, seen) = UnixStream::pair().during(|| "make a socket".to_owned())?;
     let keeper = Above { socket: keeper, life: &life, seen };
     let init = match plan.backend {
-        Backend::Namespaces => start_in_namespaces(plan, sandbox, keeper, guard.as_ref())?,
         Backend::Bubblewrap => crate::backend::bubblewrap::start(
             plan,
             sandbox,
@@ -196,7 +270,7 @@ fn start(
                 }
             }
         }
-        Backend::Seatbelt => {
+        Backend::Namespaces | Backend::Seatbelt => {
             let why = io::Error::other("this is not macOS");
             return Err(Trouble::new("use the sandbox of macOS", why));
         }
@@ -234,66 +308,6 @@ fn be_first(plan: &Plan, sandbox: &UnixStream, keeper: Above<'_>, guard: Option<
     let Ok((sandbox, signals, keeper)) = serve() else { sys::exit(1) };
     let unwatched = guard.and_then(Guard::unwatched).map(str::to_owned);
     sys::exit(init::serve(plan, sandbox, signals, unwatched, Some(keeper)))
-}
-
-fn start_in_namespaces(
-    plan: &Plan,
-    sandbox: &UnixStream,
-    keeper: Above<'_>,
-    guard: Option<&Guard>,
-) -> Result<Pid, Trouble> {
-    let owners = maps::Owners::choose(plan)?;
-    let mut sources = match owners.is_mapped_away() {
-        // Translating owners takes the host's own rights.
-        true => Some(tree::Sources::take(plan, owners.namespace())?),
-        false => None,
-    };
-    let (go, wait) = UnixStream::pair().during(|| "make a socket".to_owned())?;
-    let namespaces = libc::CLONE_NEWUSER
-        | libc::CLONE_NEWNS
-        | libc::CLONE_NEWPID
-        | libc::CLONE_NEWIPC
-        | libc::CLONE_NEWUTS
-        | libc::CLONE_NEWCGROUP
-        | if plan.network == Network::Off { libc::CLONE_NEWNET } else { 0 };
-    match sys::clone(namespaces).during(|| "make namespaces".to_owned())? {
-        Side::Parent(pid) => {
-            drop(wait);
-            let mapped = owners
-                .write(pid)
-                .and_then(|()| io::Write::write_all(&mut &go, b"!").during(|| "go on".to_owned()));
-            if let Err(trouble) = mapped {
-                let _ = rustix::process::kill_process(pid, Signal::KILL);
-                let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
-                return Err(trouble);
-            }
-            Ok(pid)
-        }
-        Side::Child => {
-            sys::set_name(c"zonekeep");
-            drop(go);
-            let mut byte = [0];
-            if io::Read::read_exact(&mut &wait, &mut byte).is_err() {
-                sys::exit(1);
-            }
-            let fixed = guard.map_or(&[][..], Guard::fixed);
-            let built = hide()
-                .during(|| "hide".to_owned())
-                .and_then(|()| owners.become_inside())
-                // After that, which forgets it.
-                .and_then(|()| sys::die_with_parent().during(|| "die with the keeper".to_owned()))
-                .and_then(|()| match sources.take() {
-                    Some(sources) => Ok(sources),
-                    None => tree::Sources::take(plan, None),
-                })
-                .and_then(|sources| tree::build(plan, sources, fixed));
-            if let Err(trouble) = built {
-                trouble.tell(sandbox);
-                sys::exit(1);
-            }
-            be_first(plan, sandbox, keeper, guard)
-        }
-    }
 }
 
 /// A home directory that was made for a sandbox without a tree of its own, and

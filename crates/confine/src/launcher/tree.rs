@@ -13,9 +13,10 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
 };
+use serde::{Deserialize, Serialize};
 
 use super::{Trouble, Try};
-use crate::plan::{Access, Bind, Entry, Identity, Network, Plan, Role};
+use crate::plan::{Access, Bind, Entry, Identity, Network, Plan, Role, text};
 use crate::sys::{self, Attributes};
 
 /// The name of the machine inside.
@@ -55,33 +56,67 @@ pub(crate) struct Source {
 pub(crate) struct Sources {
     /// For each bind of the plan; `None` for what is missing and may be.
     binds: Vec<Option<Source>>,
-    devices: Vec<(&'static str, Source)>,
 }
 
 impl Sources {
     /// Takes hold of all that the plan names. With `owners`, files of zones and
-    /// tools belong to whom that user namespace says.
-    pub(crate) fn take(plan: &Plan, owners: Option<BorrowedFd<'_>>) -> Result<Self, Trouble> {
-        let binds = plan.binds().map(|bind| {
+    /// tools belong to whom that user namespace says; `None` where the file
+    /// system of a zone cannot do that.
+    pub(crate) fn take(
+        plan: &Plan,
+        owners: Option<BorrowedFd<'_>>,
+    ) -> Result<Option<Self>, Trouble> {
+        let mut binds = Vec::new();
+        for bind in plan.binds() {
             let owners = owners.filter(|_| bind.role != Role::System);
-            take(bind, owners)
-        });
-        let binds = binds.collect::<Result<_, _>>()?;
-        let mut devices = Vec::new();
-        for name in DEVICES {
-            let path = Path::new("/dev").join(name);
-            let mount = clone_tree(&path).during(|| format!("take {}", path.display()))?;
-            devices.push((name, Source { mount, is_dir: false }));
+            match take(bind, owners)? {
+                Taken::Source(source) => binds.push(Some(source)),
+                Taken::Missing => binds.push(None),
+                Taken::Untranslated => return Ok(None),
+            }
         }
-        Ok(Sources { binds, devices })
+        Ok(Some(Sources { binds }))
+    }
+
+    /// Returns for each bind that is there whether it is a directory.
+    pub(crate) fn kinds(&self) -> Vec<Option<bool>> {
+        self.binds.iter().map(|bind| bind.as_ref().map(|source| source.is_dir)).collect()
+    }
+
+    /// Returns what is there.
+    pub(crate) fn mounts(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.binds.iter().flatten().map(|source| source.mount.as_fd())
+    }
+
+    /// Puts together again what [`kinds`](Self::kinds) and
+    /// [`mounts`](Self::mounts) took apart.
+    pub(crate) fn of(kinds: Vec<Option<bool>>, mounts: Vec<OwnedFd>) -> Option<Self> {
+        let mut mounts = mounts.into_iter();
+        let mut binds = Vec::new();
+        for kind in kinds {
+            binds.push(match kind {
+                Some(is_dir) => Some(Source { mount: mounts.next()?, is_dir }),
+                None => None,
+            });
+        }
+        mounts.next().is_none().then_some(Sources { binds })
     }
 }
 
-fn take(bind: &Bind, owners: Option<BorrowedFd<'_>>) -> Result<Option<Source>, Trouble> {
+/// What comes of taking something of the host.
+enum Taken {
+    Source(Source),
+    /// It is not there, and need not be.
+    Missing,
+    /// It is a zone whose file system cannot translate owners.
+    Untranslated,
+}
+
+fn take(bind: &Bind, owners: Option<BorrowedFd<'_>>) -> Result<Taken, Trouble> {
     let what = || format!("take {}", bind.host.display());
     let mount = match clone_tree(&bind.host) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && bind.role != Role::Zone => {
-            return Ok(None);
+            return Ok(Taken::Missing);
         }
         result => result.during(what)?,
     };
@@ -103,16 +138,21 @@ fn take(bind: &Bind, owners: Option<BorrowedFd<'_>>) -> Result<Option<Source>, T
         owners,
         ..Attributes::default()
     };
-    sys::set_mount(mount.as_fd(), attributes, true)
-        .during(|| format!("set the rights of {}", bind.host.display()))?;
-    Ok(Some(Source { mount, is_dir }))
+    match sys::set_mount(mount.as_fd(), attributes, true) {
+        Err(_) if bind.role == Role::Zone && owners.is_some() => Ok(Taken::Untranslated),
+        result => {
+            result.during(|| format!("set the rights of {}", bind.host.display()))?;
+            Ok(Taken::Source(Source { mount, is_dir }))
+        }
+    }
 }
 
 /// Returns a handle of a zone that is as writable as the zone is, and no more.
 pub(crate) fn handle(zone: &Bind) -> Result<OwnedFd, Trouble> {
-    let source = take(zone, None)?;
-    let missing = || Trouble::new("take a zone", io::ErrorKind::NotFound.into());
-    Ok(source.ok_or_else(missing)?.mount)
+    match take(zone, None)? {
+        Taken::Source(source) => Ok(source.mount),
+        _ => Err(Trouble::new("take a zone", io::ErrorKind::NotFound.into())),
+    }
 }
 
 fn clone_tree(path: &Path) -> io::Result<OwnedFd> {
@@ -123,102 +163,145 @@ fn clone_tree(path: &Path) -> io::Result<OwnedFd> {
 }
 
 /// A guarded path of a writable zone that exists.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fixed {
     /// The zone's place in the tree.
+    #[serde(with = "text")]
     pub(crate) zone: PathBuf,
     /// The path below it.
+    #[serde(with = "text")]
     pub(crate) below: PathBuf,
 }
 
-/// Builds the tree and makes it the root of this process, which must be the
-/// first one of new namespaces, and hold every right in them.
-pub(crate) fn build(plan: &Plan, sources: Sources, fixed: &[Fixed]) -> Result<(), Trouble> {
-    rustix::mount::mount_change(
-        "/",
-        rustix::mount::MountPropagationFlags::REC | rustix::mount::MountPropagationFlags::PRIVATE,
-    )
-    .during(|| "keep mounts apart from the host's".to_owned())?;
-    let root = Root::new()?;
-    let Sources { binds, devices } = sources;
-    let scratch = Scratch::new(&root, plan)?;
-    root.proc_dir(plan)?;
-    root.devices(devices, &scratch)?;
-    for (name, mode) in [("tmp", 0o1777), ("run", 0o755)] {
-        scratch.place(&root, name, Path::new("/").join(name).as_path(), mode)?;
+/// What every tree has, not in its place yet.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    root: OwnedFd,
+    proc: OwnedFd,
+    terminals: OwnedFd,
+    devices: Vec<(&'static str, Source)>,
+}
+
+impl Ground {
+    /// Takes hold of the devices of the host that every tree has.
+    pub(crate) fn devices() -> Result<Vec<(&'static str, Source)>, Trouble> {
+        let take = |name: &'static str| {
+            let path = Path::new("/dev").join(name);
+            let what = || format!("take {}", path.display());
+            let mount = clone_tree(&path).during(what)?;
+            let attributes = Attributes { no_suid: true, no_exec: true, ..Attributes::default() };
+            sys::set_mount(mount.as_fd(), attributes, false)
+                .during(|| format!("set the rights of {}", path.display()))?;
+            Ok((name, Source { mount, is_dir: false }))
+        };
+        DEVICES.into_iter().map(take).collect()
     }
-    let home_is_granted = plan.zones().any(|zone| plan.home.starts_with(&zone.at));
-    if !home_is_granted {
-        scratch.place(&root, "home", &plan.home, 0o700)?;
-    }
-    let mut binds = binds.into_iter();
-    for (number, entry) in plan.entries.iter().enumerate() {
-        match entry {
-            Entry::Bind(bind) => {
-                if let Some(source) = binds.next().flatten() {
-                    root.pin_above(plan, bind)?;
-                    root.place(source, &bind.at)?;
-                }
-            }
-            Entry::Link { at, to } => root.link(at, to)?,
-            Entry::Private { at } => {
-                scratch.place(&root, &format!("private-{number}"), at, 0o700)?
-            }
-            Entry::File { at, content } => root.file(at, content.as_bytes())?,
+
+    /// Makes it in this process, which must be the first one of new namespaces,
+    /// and hold every right in them.
+    pub(crate) fn new(
+        devices: Vec<(&'static str, Source)>,
+        network: Network,
+    ) -> Result<Self, Trouble> {
+        rustix::mount::mount_change(
+            "/",
+            rustix::mount::MountPropagationFlags::REC
+                | rustix::mount::MountPropagationFlags::PRIVATE,
+        )
+        .during(|| "keep mounts apart from the host's".to_owned())?;
+        let root = memory(&[("size", "16m"), ("mode", "0755")])
+            .during(|| "make an empty root".to_owned())?;
+        let proc = new_mount("proc", &[], MountAttrFlags::MOUNT_ATTR_NOEXEC)
+            .during(|| "mount /proc".to_owned())?;
+        // No more user namespaces below this one.
+        set(&proc, "sys/user/max_user_namespaces", "0")
+            .during(|| "close user namespaces".to_owned())?;
+        let options = [("ptmxmode", "0666"), ("mode", "0620")];
+        let terminals = new_mount("devpts", &options, MountAttrFlags::MOUNT_ATTR_NOEXEC)
+            .during(|| "mount /dev/pts".to_owned())?;
+        rustix::system::sethostname(HOSTNAME).during(|| "name the machine".to_owned())?;
+        if network == Network::Off {
+            sys::loopback_up().during(|| "switch loopback on".to_owned())?;
         }
+        // Where keyrings are not to be had, or are refused, commands have none either.
+        match sys::new_keyring() {
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {}
+            result => result.during(|| "leave the caller's keyring".to_owned())?,
+        }
+        Ok(Ground { root, proc, terminals, devices })
     }
-    for path in fixed {
-        root.fix(path)?;
-    }
-    scratch.hide(&root)?;
-    let attributes = Attributes { read_only: true, ..Attributes::default() };
-    sys::set_mount(root.mount.as_fd(), attributes, false)
-        .during(|| "make the root read-only".to_owned())?;
-    enter(&root)?;
-    rustix::system::sethostname(HOSTNAME).during(|| "name the machine".to_owned())?;
-    if plan.network == Network::Off {
-        sys::loopback_up().during(|| "switch loopback on".to_owned())?;
-    }
-    // Where keyrings are not to be had, or are refused, commands have none either.
-    match sys::new_keyring() {
-        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => Ok(()),
-        result => result.during(|| "leave the caller's keyring".to_owned()),
+
+    /// Builds the tree of a plan and makes it the root of this process. What is
+    /// `fixed` is asked for last.
+    pub(crate) fn build(
+        self,
+        plan: &Plan,
+        sources: Sources,
+        fixed: impl FnOnce() -> Result<Vec<Fixed>, Trouble>,
+    ) -> Result<(), Trouble> {
+        let Ground { root, proc, terminals, devices } = self;
+        let scratch = Scratch::new(plan)?;
+        let root = Root::new(root, &scratch)?;
+        root.proc_dir(&proc, plan)?;
+        root.devices(devices, &terminals, &scratch)?;
+        for (name, mode) in [("tmp", 0o1777), ("run", 0o755)] {
+            scratch.place(&root, name, Path::new("/").join(name).as_path(), mode)?;
+        }
+        let home_is_granted = plan.zones().any(|zone| plan.home.starts_with(&zone.at));
+        if !home_is_granted {
+            scratch.place(&root, "home", &plan.home, 0o700)?;
+        }
+        let mut binds = sources.binds.into_iter();
+        for (number, entry) in plan.entries.iter().enumerate() {
+            match entry {
+                Entry::Bind(bind) => {
+                    if let Some(source) = binds.next().flatten() {
+                        root.pin_above(plan, bind)?;
+                        root.place(source, &bind.at)?;
+                    }
+                }
+                Entry::Link { at, to } => root.link(at, to)?,
+                Entry::Private { at } => {
+                    scratch.place(&root, &format!("private-{number}"), at, 0o700)?
+                }
+                Entry::File { at, content } => root.file(at, content.as_bytes())?,
+            }
+        }
+        for path in fixed()? {
+            root.fix(&path)?;
+        }
+        let attributes = Attributes { read_only: true, ..Attributes::default() };
+        sys::set_mount(root.mount.as_fd(), attributes, false)
+            .during(|| "make the root read-only".to_owned())?;
+        enter(&root)
     }
 }
 
-/// The new root, mounted over a directory that is not needed any more.
+/// The new root, mounted where nothing is needed any more.
 struct Root {
     mount: OwnedFd,
     /// Devices of file systems that this tree made, and may make names in.
-    own: RefCell<Vec<u64>>,
+    own: Vec<u64>,
     /// Directories that this tree made and nothing was placed over since.
     made: RefCell<HashMap<PathBuf, Rc<OwnedFd>>>,
 }
 
 impl Root {
-    fn new() -> Result<Self, Trouble> {
+    fn new(mount: OwnedFd, scratch: &Scratch) -> Result<Self, Trouble> {
         let what = || "make an empty root".to_owned();
-        let mount = memory(&[("size", "16m"), ("mode", "0755")]).during(what)?;
-        let places = ["/tmp", "/run", "/mnt", "/var", "/usr"];
-        let place = places.into_iter().find(|place| Path::new(place).is_dir()).unwrap_or("/");
-        attach(mount.as_fd(), CWD, Path::new(place)).during(what)?;
-        let root = Root { mount, own: RefCell::default(), made: RefCell::default() };
-        root.adopt(Path::new("/"), root.mount.as_fd()).during(what)?;
-        Ok(root)
-    }
-
-    /// Makes names in the file system whose root is at `at`, and `mount`, from now on.
-    fn adopt(&self, at: &Path, mount: BorrowedFd<'_>) -> io::Result<()> {
-        self.own.borrow_mut().push(rustix::fs::fstat(mount)?.st_dev);
-        self.made.borrow_mut().insert(at.to_owned(), Rc::new(mount.try_clone_to_owned()?));
-        Ok(())
+        attach(mount.as_fd(), scratch.mount.as_fd(), Path::new("")).during(what)?;
+        let device = |mount: &OwnedFd| Ok::<_, io::Error>(rustix::fs::fstat(mount)?.st_dev);
+        let own = vec![device(&mount).during(what)?, device(&scratch.mount).during(what)?];
+        let top = Rc::new(mount.try_clone().during(what)?);
+        let made = HashMap::from([(PathBuf::from("/"), top)]);
+        Ok(Root { mount, own, made: RefCell::new(made) })
     }
 
     /// Fails unless names may be made in a directory: nothing is ever made in
     /// what belongs to the host.
     fn may_make_in(&self, parent: &OwnedFd) -> io::Result<()> {
         let device = rustix::fs::fstat(parent)?.st_dev;
-        match self.own.borrow().contains(&device) {
+        match self.own.contains(&device) {
             true => Ok(()),
             false => Err(io::ErrorKind::ReadOnlyFilesystem.into()),
         }
@@ -390,24 +473,21 @@ impl Root {
         attach(mount.as_fd(), target.as_fd(), Path::new("")).during(what)
     }
 
-    fn proc_dir(&self, plan: &Plan) -> Result<(), Trouble> {
+    fn proc_dir(&self, proc: &OwnedFd, plan: &Plan) -> Result<(), Trouble> {
         let what = || "mount /proc".to_owned();
         let at = Path::new("/proc");
         self.directory(at, 0o755).during(what)?;
-        let proc = new_mount("proc", &[], MountAttrFlags::MOUNT_ATTR_NOEXEC).during(what)?;
         self.cover(proc.as_fd(), at).during(what)?;
-        // No more user namespaces below this one; and as many processes as the
-        // limit says, where the kernel counts them for each namespace.
-        let what = || "close user namespaces".to_owned();
-        set(&proc, "sys/user/max_user_namespaces", "0").during(what)?;
+        // As many processes as the limit says, where the kernel counts them for
+        // each namespace.
         if let Some(processes) = plan.limits.processes {
             // KERNEL(6.14): before that it is one number for the machine, and
             // not ours to write.
-            let _ = set(&proc, "sys/kernel/pid_max", &(processes + 400).to_string());
+            let _ = set(proc, "sys/kernel/pid_max", &(processes + 400).to_string());
         }
         // Memory that belongs to no process counts too.
         let pages = plan.limits.tmp.unwrap_or(u64::MAX) / rustix::param::page_size() as u64;
-        let _ = set(&proc, "sys/kernel/shmall", &pages.to_string());
+        let _ = set(proc, "sys/kernel/shmall", &pages.to_string());
         for name in PROC_READ_ONLY {
             let path = at.join(name);
             let Ok(target) = self.open(&path, OFlags::PATH) else { continue };
@@ -423,15 +503,13 @@ impl Root {
     fn devices(
         &self,
         devices: Vec<(&'static str, Source)>,
+        terminals: &OwnedFd,
         scratch: &Scratch,
     ) -> Result<(), Trouble> {
         let dev = Path::new("/dev");
         self.directory(dev, 0o755).during(|| "make /dev".to_owned())?;
         self.hide_proc()?;
         for (name, source) in devices {
-            let attributes = Attributes { no_suid: true, no_exec: true, ..Attributes::default() };
-            sys::set_mount(source.mount.as_fd(), attributes, false)
-                .during(|| format!("set the rights of /dev/{name}"))?;
             self.place(source, &dev.join(name))?;
         }
         for (name, to) in [
@@ -446,76 +524,73 @@ impl Root {
         let what = || "mount /dev/pts".to_owned();
         let pts = dev.join("pts");
         self.directory(&pts, 0o755).during(what)?;
-        let options = [("ptmxmode", "0666"), ("mode", "0620")];
-        let mount =
-            new_mount("devpts", &options, MountAttrFlags::MOUNT_ATTR_NOEXEC).during(what)?;
-        self.cover(mount.as_fd(), &pts).during(what)?;
+        self.cover(terminals.as_fd(), &pts).during(what)?;
         scratch.place(self, "shm", &dev.join("shm"), 0o1777)
     }
 
     /// Puts something that nobody can open over the parts of `/proc` that tell
     /// too much.
     fn hide_proc(&self) -> Result<(), Trouble> {
-        let closed = Path::new("/.closed");
         let what = || "make something that cannot be opened".to_owned();
-        self.empty_file(closed).during(what)?;
-        rustix::fs::chmodat(&self.mount, ".closed", Mode::empty(), AtFlags::empty())
+        let (file, dir) = (Path::new("/.closed-file"), Path::new("/.closed-dir"));
+        self.empty_file(file).during(what)?;
+        rustix::fs::chmodat(&self.mount, below_root(file), Mode::empty(), AtFlags::empty())
             .during(what)?;
+        rustix::fs::mkdirat(&self.mount, below_root(dir), Mode::empty()).during(what)?;
+        let [file_at, dir_at] = [file, dir].map(|path| self.open(path, OFlags::PATH));
+        let (file_at, dir_at) = (file_at.during(what)?, dir_at.during(what)?);
         let attributes = Attributes { read_only: true, ..Attributes::default() };
         for name in PROC_HIDDEN {
             let path = Path::new("/proc").join(name);
             let what = || format!("hide {}", path.display());
             let Ok(target) = self.open(&path, OFlags::PATH) else { continue };
             let stat = rustix::fs::fstat(&target).during(what)?;
-            let mount = match FileType::from_raw_mode(stat.st_mode) {
-                FileType::Directory => memory(&[("size", "4k"), ("mode", "0000")]).during(what)?,
-                _ => {
-                    let closed = self.open(closed, OFlags::PATH).during(what)?;
-                    clone_of(closed.as_fd()).during(what)?
-                }
+            let closed = match FileType::from_raw_mode(stat.st_mode) {
+                FileType::Directory => &dir_at,
+                _ => &file_at,
             };
+            let mount = clone_of(closed.as_fd()).during(what)?;
             sys::set_mount(mount.as_fd(), attributes, false).during(what)?;
             attach(mount.as_fd(), target.as_fd(), Path::new("")).during(what)?;
         }
-        rustix::fs::unlinkat(&self.mount, ".closed", AtFlags::empty()).during(what)
+        rustix::fs::unlinkat(&self.mount, below_root(file), AtFlags::empty()).during(what)?;
+        rustix::fs::unlinkat(&self.mount, below_root(dir), AtFlags::REMOVEDIR).during(what)
     }
 }
 
 /// One piece of memory for everything that is private and can be written.
-struct Scratch;
+///
+/// It is below the new root, over a directory of the old one that is not needed
+/// any more, and goes with that: to take it away by itself would mean to wait
+/// until no processor looks at it any more.
+struct Scratch {
+    mount: OwnedFd,
+}
 
 impl Scratch {
-    const AT: &'static str = "/.scratch";
-
-    fn new(root: &Root, plan: &Plan) -> Result<Self, Trouble> {
+    fn new(plan: &Plan) -> Result<Self, Trouble> {
         let what = || "make private memory".to_owned();
         let size = plan.limits.tmp.map_or("50%".to_owned(), |bytes| bytes.to_string());
         let mount =
             memory(&[("size", &size), ("mode", "0755"), ("nr_inodes", "1000000")]).during(what)?;
-        root.directory(Path::new(Self::AT), 0o755).during(what)?;
-        root.cover(mount.as_fd(), Path::new(Self::AT)).during(what)?;
-        root.adopt(Path::new(Self::AT), mount.as_fd()).during(what)?;
-        Ok(Scratch)
+        let places = ["/tmp", "/run", "/mnt", "/var", "/usr"];
+        let place = places.into_iter().find(|place| Path::new(place).is_dir()).unwrap_or("/");
+        attach(mount.as_fd(), CWD, Path::new(place)).during(what)?;
+        Ok(Scratch { mount })
     }
 
     /// Places a new empty directory.
     fn place(&self, root: &Root, name: &str, at: &Path, mode: u32) -> Result<(), Trouble> {
         let what = || format!("place {}", at.display());
-        let own = root.directory(&Path::new(Self::AT).join(name), mode).during(what)?;
+        rustix::fs::mkdirat(&self.mount, name, Mode::from_raw_mode(0o755)).during(what)?;
+        if mode != 0o755 {
+            let mode = Mode::from_raw_mode(mode);
+            rustix::fs::chmodat(&self.mount, name, mode, AtFlags::empty()).during(what)?;
+        }
         root.directory(at, 0o755).during(what)?;
-        let mount = clone_of(own.as_fd()).during(what)?;
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+        let mount = rustix::mount::open_tree(&self.mount, name, flags).during(what)?;
         root.cover(mount.as_fd(), at).during(what)
-    }
-
-    /// Takes the whole out of the tree; the parts stay where they were placed.
-    fn hide(self, root: &Root) -> Result<(), Trouble> {
-        let what = || "tidy up private memory".to_owned();
-        let at = root.open(Path::new(Self::AT), OFlags::PATH | OFlags::DIRECTORY).during(what)?;
-        let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&at));
-        rustix::mount::unmount(path, UnmountFlags::DETACH).during(what)?;
-        drop(at);
-        root.made.borrow_mut().clear();
-        rustix::fs::unlinkat(&root.mount, ".scratch", AtFlags::REMOVEDIR).during(what)
     }
 }
 

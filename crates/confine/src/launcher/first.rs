@@ -1,0 +1,237 @@
+//! The first process of a sandbox in namespaces of its own.
+//!
+//! It needs no plan to begin with, and so is started while the caller still
+//! makes one: what every tree has is there when the plan comes. What it is told
+//! then comes from the keeper, by a socket that only these two have.
+
+use std::borrow::Cow;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::process::{Pid, Signal, WaitOptions};
+use serde::{Deserialize, Serialize};
+
+use super::guard::Guard;
+use super::maps::Owners;
+use super::tree::{Fixed, Ground, Sources};
+use super::{Trouble, Try, hide, init};
+use crate::plan::{Backend, Network, Plan};
+use crate::sys::{self, Side};
+use crate::wire::{self, MAX_FDS};
+
+/// What the first process is told first: what to build, and which of the plan's
+/// binds are taken already. Beside it are the socket of the sandbox and one that
+/// closes when the keeper ends; what is taken follows, beside empty messages.
+#[derive(Debug, Serialize, Deserialize)]
+struct Task<'w> {
+    plan: Cow<'w, Plan>,
+    taken: Option<Kinds>,
+}
+
+/// For each bind that is there, whether it is a directory.
+type Kinds = Vec<Option<bool>>;
+
+/// What it is told last: what is to be read-only, and what is not watched.
+#[derive(Debug, Serialize, Deserialize)]
+struct Guarded<'w> {
+    fixed: Cow<'w, [Fixed]>,
+    unwatched: Option<Cow<'w, str>>,
+}
+
+/// The first process, as the keeper has it.
+#[derive(Debug)]
+pub(super) struct First {
+    pid: Pid,
+    words: UnixStream,
+    owners: Owners,
+    network: Network,
+}
+
+impl First {
+    /// Starts it before there is a plan; `None` where it is better to wait.
+    pub(super) fn ahead(keeper: &UnixStream) -> Option<Self> {
+        let owners = Owners::strongest();
+        match owners.has_groups_to_leave() {
+            // They are not given up for a plan that may need them.
+            true => None,
+            false => First::start(owners, Network::Off, keeper).ok(),
+        }
+    }
+
+    /// Starts it for a plan, unless the one that was started ahead fits.
+    pub(super) fn of(
+        plan: &Plan,
+        ahead: Option<First>,
+        keeper: &UnixStream,
+    ) -> Result<Self, Trouble> {
+        match ahead {
+            Some(first) if first.network == plan.network => Ok(first),
+            Some(first) => {
+                let owners = first.end();
+                First::start(owners, plan.network, keeper)
+            }
+            None => First::start(Owners::strongest(), plan.network, keeper),
+        }
+    }
+
+    fn start(owners: Owners, network: Network, keeper: &UnixStream) -> Result<Self, Trouble> {
+        owners.leave_groups();
+        let (words, own) = UnixStream::pair().during(|| "make a socket".to_owned())?;
+        let namespaces = libc::CLONE_NEWUSER
+            | libc::CLONE_NEWNS
+            | libc::CLONE_NEWPID
+            | libc::CLONE_NEWIPC
+            | libc::CLONE_NEWUTS
+            | libc::CLONE_NEWCGROUP
+            | if network == Network::Off { libc::CLONE_NEWNET } else { 0 };
+        match sys::clone(namespaces).during(|| "make namespaces".to_owned())? {
+            Side::Parent(pid) => {
+                drop(own);
+                let first = First { pid, words, owners, network };
+                let mapped = first.owners.write(pid).and_then(|()| {
+                    io::Write::write_all(&mut &first.words, b"!").during(|| "go on".to_owned())
+                });
+                match mapped {
+                    Ok(()) => Ok(first),
+                    Err(trouble) => {
+                        first.end();
+                        Err(trouble)
+                    }
+                }
+            }
+            Side::Child => {
+                drop(words);
+                be(own, &owners, network, keeper)
+            }
+        }
+    }
+
+    /// Ends it, and returns how its users were translated.
+    pub(super) fn end(self) -> Owners {
+        let _ = rustix::process::kill_process(self.pid, Signal::KILL);
+        let wait = || rustix::process::waitpid(Some(self.pid), WaitOptions::empty());
+        let _ = rustix::io::retry_on_intr(wait);
+        self.owners
+    }
+
+    /// Has it build the tree of a plan, and returns it: where the strongest
+    /// translation of owners does not work for the zones, that is another one.
+    /// It ends when what is returned beside it is closed.
+    pub(super) fn build(
+        mut self,
+        plan: &Plan,
+        sandbox: &UnixStream,
+        keeper: &UnixStream,
+    ) -> Result<(Self, UnixStream), Trouble> {
+        debug_assert!(plan.backend == Backend::Namespaces && plan.network == self.network);
+        let sources = match self.owners.namespace() {
+            // Translating owners takes the host's own rights.
+            Some(namespace) => Sources::take(plan, Some(namespace))?,
+            None => None,
+        };
+        if sources.is_none() && self.owners.namespace().is_some() {
+            self.end();
+            self = First::start(Owners::Renamed, plan.network, keeper)?;
+        }
+        // Made now, so that it has no copy of its own.
+        let (life, seen) = UnixStream::pair().during(|| "make a socket".to_owned())?;
+        let taken = sources.as_ref().map(Sources::kinds);
+        let beside = [sandbox.as_fd(), seen.as_fd()];
+        self.tell(&Task { plan: Cow::Borrowed(plan), taken }, &beside)?;
+        let fds: Vec<BorrowedFd<'_>> = sources.iter().flat_map(Sources::mounts).collect();
+        for part in fds.chunks(MAX_FDS) {
+            self.tell(&(), part)?;
+        }
+        Ok((self, life))
+    }
+
+    /// Tells what is guarded, without which it does not serve; returns its
+    /// number.
+    pub(super) fn guard(self, guard: Option<&Guard>) -> Result<Pid, Trouble> {
+        let fixed = Cow::Borrowed(guard.map_or(&[][..], Guard::fixed));
+        let unwatched = guard.and_then(Guard::unwatched).map(Cow::Borrowed);
+        self.tell(&Guarded { fixed, unwatched }, &[])?;
+        Ok(self.pid)
+    }
+
+    fn tell(&self, word: &impl Serialize, beside: &[BorrowedFd<'_>]) -> Result<(), Trouble> {
+        wire::send(&self.words, word, beside).during(|| "start the first process".to_owned())
+    }
+}
+
+/// Is the first process.
+fn be(words: UnixStream, owners: &Owners, network: Network, keeper: &UnixStream) -> ! {
+    sys::set_name(c"zonekeep");
+    // Without the keeper, or where it has no use for this, there is no word.
+    let alone = sys::close_all_but(words.as_fd());
+    if alone.is_err() || io::Read::read_exact(&mut &words, &mut [0]).is_err() {
+        sys::exit(1);
+    }
+    let ground = prepare(owners, network, keeper);
+    let Some((plan, kinds, sandbox, seen)) = hear_plan(&words) else { sys::exit(1) };
+    let built = ground.and_then(|ground| {
+        let sources = match kinds {
+            Some(kinds) => hear_sources(&words, kinds),
+            None => Sources::take(&plan, None)?,
+        };
+        let sources = sources
+            .ok_or_else(|| Trouble::new("take the zones", io::ErrorKind::UnexpectedEof.into()))?;
+        let mut unwatched = None;
+        ground.build(&plan, sources, || {
+            let (fixed, missed) = hear_guarded(&words)
+                .ok_or_else(|| Trouble::new("guard files", io::ErrorKind::UnexpectedEof.into()))?;
+            unwatched = missed;
+            Ok(fixed)
+        })?;
+        let signals = sys::watch_children().during(|| "watch processes".to_owned())?;
+        Ok((signals, unwatched))
+    });
+    drop(words);
+    sys::exit(match built {
+        Ok((signals, unwatched)) => init::serve(&plan, sandbox, signals, unwatched, Some(seen)),
+        Err(trouble) => {
+            trouble.tell(&sandbox);
+            1
+        }
+    })
+}
+
+/// Does all that needs no plan.
+fn prepare(owners: &Owners, network: Network, keeper: &UnixStream) -> Result<Ground, Trouble> {
+    let what = || "let go of what is the keeper's".to_owned();
+    // One of the three that everybody has.
+    let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null");
+    sys::cover_fd(null.during(what)?.as_fd(), keeper.as_raw_fd()).during(what)?;
+    hide().during(|| "hide".to_owned())?;
+    // Still as who may get at them.
+    let devices = Ground::devices()?;
+    owners.become_inside()?;
+    // After that, which forgets it.
+    sys::die_with_parent().during(|| "die with the keeper".to_owned())?;
+    Ground::new(devices, network)
+}
+
+fn hear_plan(words: &UnixStream) -> Option<(Plan, Option<Kinds>, UnixStream, UnixStream)> {
+    let (Task { plan, taken }, fds) = wire::receive::<Task<'_>>(words).ok()??;
+    let [sandbox, seen] = <[OwnedFd; 2]>::try_from(fds).ok()?.map(UnixStream::from);
+    Some((plan.into_owned(), taken, sandbox, seen))
+}
+
+fn hear_sources(words: &UnixStream, kinds: Kinds) -> Option<Sources> {
+    let wanted = kinds.iter().flatten().count();
+    let mut mounts = Vec::new();
+    while mounts.len() < wanted {
+        let ((), fds) = wire::receive(words).ok()??;
+        if fds.is_empty() {
+            return None;
+        }
+        mounts.extend(fds);
+    }
+    Sources::of(kinds, mounts)
+}
+
+fn hear_guarded(words: &UnixStream) -> Option<(Vec<Fixed>, Option<String>)> {
+    let (Guarded { fixed, unwatched }, _) = wire::receive::<Guarded<'_>>(words).ok()??;
+    Some((fixed.into_owned(), unwatched.map(Cow::into_owned)))
+}
