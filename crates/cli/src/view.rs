@@ -39,8 +39,8 @@ struct Screen {
     /// What each call was.
     calls: BTreeMap<(u64, String), String>,
     is_drawn: bool,
-    /// Whether somebody is asked, so that nothing may be drawn.
-    is_asking: bool,
+    /// How many questions there are, so that nothing may be drawn.
+    asking: usize,
     /// Lines that came meanwhile.
     held: Vec<String>,
     tick: usize,
@@ -85,7 +85,7 @@ impl View {
 
     fn draw(&self) {
         let mut screen = self.screen();
-        if screen.is_asking || self.0.over.load(Ordering::Relaxed) {
+        if screen.asking > 0 || self.0.over.load(Ordering::Relaxed) {
             return;
         }
         let Some((_, wait)) = screen.waits.last().cloned() else { return };
@@ -95,19 +95,18 @@ impl View {
         let columns = rustix::termios::tcgetwinsize(io::stderr()).map_or(80, |size| size.ws_col);
         let line = format!("{sign} {}:{:02} {wait}", seconds / 60, seconds % 60);
         let line: String = line.chars().take(usize::from(columns.max(20)) - 1).collect();
-        eprint!("\r\x1b[K{line}");
-        let _ = io::stderr().flush();
+        put(&format!("\r\x1b[K{line}"));
         screen.is_drawn = true;
     }
 
     fn line(&self, screen: &mut Screen, line: String) {
-        if screen.is_asking {
+        if screen.asking > 0 {
             return screen.held.push(line);
         }
         if std::mem::take(&mut screen.is_drawn) {
-            eprint!("\r\x1b[K");
+            put("\r\x1b[K");
         }
-        eprintln!("{line}");
+        put(&format!("{line}\n"));
     }
 
     /// Ends what moves.
@@ -115,7 +114,7 @@ impl View {
         self.0.over.store(true, Ordering::Relaxed);
         let mut screen = self.screen();
         if std::mem::take(&mut screen.is_drawn) {
-            eprint!("\r\x1b[K");
+            put("\r\x1b[K");
         }
     }
 
@@ -141,12 +140,12 @@ impl View {
     fn show(&self, event: &Event<'_>) {
         let mut screen = self.screen();
         let (run, indent) = (event.run, "  ".repeat(event.depth));
-        let worker = visible(event.worker);
+        let worker = one_line(event.worker);
         match &event.what {
             What::Started { model, attachments, resumes, .. } => {
-                let mut line = format!("{indent}{worker} ({})", visible(model));
+                let mut line = format!("{indent}{worker} ({})", one_line(model));
                 if !attachments.is_empty() {
-                    line.push_str(&format!(", with {}", visible(&attachments.join(", "))));
+                    line.push_str(&format!(", with {}", one_line(&attachments.join(", "))));
                 }
                 if let Some(session) = resumes {
                     line.push_str(&format!(", going on from {session}"));
@@ -161,27 +160,26 @@ impl View {
             }
             What::Retrying { wait_ms, why, .. } => {
                 let seconds = *wait_ms as f64 / 1000.0;
-                let line =
-                    format!("{indent}  asking again in {seconds:.1} s: {}", short(&visible(why)));
+                let line = format!("{indent}  asking again in {seconds:.1} s: {}", one_line(why));
                 self.line(&mut screen, line);
             }
             What::Call { id, tool, arguments } => {
                 if let Some(said) = screen.said.remove(&run).filter(|said| !said.trim().is_empty())
                 {
-                    self.line(&mut screen, format!("{indent}  \"{}\"", short(&visible(&said))));
+                    self.line(&mut screen, format!("{indent}  \"{}\"", one_line(&said)));
                 }
-                let call = format!("{} {}", visible(tool), short(&visible(&about(arguments))));
+                let call = format!("{} {}", one_line(tool), one_line(&about(arguments)));
                 let call = call.trim_end().to_owned();
                 wait_for(&mut screen, run, call.clone());
                 screen.calls.insert((run, (*id).to_owned()), call);
             }
             What::Result { id, tool, text, refused_by, code, .. } => {
                 let call = screen.calls.remove(&(run, (*id).to_owned()));
-                let call = call.unwrap_or_else(|| visible(tool));
-                let first = short(&visible(text.lines().next().unwrap_or_default()));
+                let call = call.unwrap_or_else(|| one_line(tool));
+                let first = one_line(text.lines().next().unwrap_or_default());
                 let line = match (refused_by, code) {
                     (Some(layer), Some("held")) => {
-                        let why = short(&visible(held_by(text).unwrap_or(&first)));
+                        let why = one_line(held_by(text).unwrap_or(&first));
                         format!(
                             "{indent}  held     {call}\n{indent}           {}: {why}",
                             layer.as_str()
@@ -204,7 +202,7 @@ impl View {
                 self.line(&mut screen, line);
             }
             What::Tainted { by } => {
-                let line = format!("{indent}  tainted  by {}", visible(by));
+                let line = format!("{indent}  tainted  by {}", one_line(by));
                 self.line(&mut screen, line);
             }
             What::Ended { ended, output, .. } => {
@@ -212,14 +210,19 @@ impl View {
                 screen.said.remove(&run);
                 // What the first worker has to say is said at the end.
                 if *ended != Ended::Answer && event.depth > 0 {
-                    let line =
-                        format!("{indent}{worker} has no answer: {}", short(&visible(output)));
+                    let line = format!("{indent}{worker} has no answer: {}", one_line(output));
                     self.line(&mut screen, line);
                 }
             }
             _ => {}
         }
     }
+}
+
+/// Writes to standard error, as long as somebody reads there.
+fn put(text: &str) {
+    let mut out = io::stderr().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 fn wait_for(screen: &mut Screen, run: u64, what: String) {
@@ -250,21 +253,22 @@ pub(crate) struct Asking<A> {
 
 impl<A: Approver> Approver for Asking<A> {
     fn ask(&self, request: &Request) -> Answer {
-        let quiet = |is_asking| {
+        {
             let mut screen = self.view.screen();
             if std::mem::take(&mut screen.is_drawn) {
-                eprint!("\r\x1b[K");
+                put("\r\x1b[K");
             }
-            screen.is_asking = is_asking;
-            if !is_asking {
-                for line in std::mem::take(&mut screen.held) {
-                    eprintln!("{line}");
-                }
-            }
-        };
-        quiet(true);
+            screen.asking += 1;
+        }
         let answer = self.approver.ask(request);
-        quiet(false);
+        let mut screen = self.view.screen();
+        screen.asking -= 1;
+        // Others may still be asked: nothing may be written below their question.
+        if screen.asking == 0 {
+            for line in std::mem::take(&mut screen.held) {
+                put(&format!("{line}\n"));
+            }
+        }
         answer
     }
 
@@ -310,6 +314,11 @@ fn held_by(text: &str) -> Option<&str> {
     taken.or(said).or(note)
 }
 
+/// Writes a text on one line, without anything that a terminal would act on.
+fn one_line(text: &str) -> String {
+    short(&visible(text))
+}
+
 fn short(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(MAX_SHOWN) {
@@ -334,7 +343,7 @@ fn report_lines(session: &str, report: &Report) -> Vec<String> {
         (n, 0) => format!("{}, none with a network: 0 bytes out", count(n, "command")),
         (n, with) => format!("{}, {with} with a network", count(n, "command")),
     };
-    let currency = report.currency.as_deref().unwrap_or_default();
+    let currency = one_line(report.currency.as_deref().unwrap_or_default());
     let cost = report.cost.map(|cost| format!(", cost {cost:.4} {currency}"));
     let cost = cost.unwrap_or_default();
     let rest = (report.duration_ms - report.model_ms - report.tools_ms).max(0.0);

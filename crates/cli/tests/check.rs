@@ -117,24 +117,24 @@ fn problems_are_data_with_json() {
       "ok": false,
       "problems": [
         {
-          "code": "bad_value",
-          "column": 30,
-          "file": "zonekeep.yaml",
-          "hint": "it can be: ro, rw",
-          "line": 3,
-          "message": "'sandbox.zones.input.mode' cannot be 'read'",
           "severity": "error",
-          "source": "    input: { path: in, mode: read }"
+          "code": "bad_value",
+          "message": "'sandbox.zones.input.mode' cannot be 'read'",
+          "file": "zonekeep.yaml",
+          "line": 3,
+          "column": 30,
+          "source": "    input: { path: in, mode: read }",
+          "hint": "it can be: ro, rw"
         },
         {
-          "code": "unknown_key",
-          "column": 3,
-          "file": "zonekeep.yaml",
-          "hint": "did you mean 'network'? known keys: mode, root, zones, paths, working_dir, home, network, require_os_sandbox, limits, backend, prove, env, pass_env, guard",
-          "line": 4,
-          "message": "unknown key 'netwrok' in 'sandbox'",
           "severity": "error",
-          "source": "  netwrok: false"
+          "code": "unknown_key",
+          "message": "unknown key 'netwrok' in 'sandbox'",
+          "file": "zonekeep.yaml",
+          "line": 4,
+          "column": 3,
+          "source": "  netwrok: false",
+          "hint": "did you mean 'network'? known keys: mode, root, zones, paths, working_dir, home, network, require_os_sandbox, limits, backend, prove, env, pass_env, guard"
         }
       ]
     }

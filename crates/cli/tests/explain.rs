@@ -71,41 +71,41 @@ fn a_denial_is_explained_with_rule_mount_and_change() {
     assert_snapshot!(serde_json::to_string_pretty(&value).unwrap(), @r#"
     {
       "action": "write",
-      "change": {
-        "edits": [
-          {
-            "file": "zonekeep.yaml",
-            "flag": "--set 'sandbox.zones.input.mode=rw'",
-            "key": "sandbox.zones.input.mode",
-            "line": 4,
-            "opens": "every file below /input can be changed, with the consent that its approval rules ask for",
-            "value": "rw"
-          },
-          {
-            "file": "zonekeep.yaml",
-            "flag": "--set 'sandbox.zones.input.approval.write=preApproved'",
-            "key": "sandbox.zones.input.approval.write",
-            "line": 4,
-            "opens": "every file below /input can be created and changed without a question",
-            "value": "preApproved"
-          }
-        ],
-        "text": "zonekeep.yaml:4: sandbox.zones.input.mode: rw; zonekeep.yaml:4: sandbox.zones.input.approval.write: preApproved"
-      },
+      "path": "/input/a.md",
+      "verdict": "deny",
       "code": "read_only",
       "message": "Cannot write to '/input/a.md': path is read-only.\nWritable paths: /docs, /output",
-      "mount": {
-        "host": "[TEMP]/project/in",
-        "mode": "ro",
-        "path": "/input"
-      },
-      "path": "/input/a.md",
       "rule": {
         "file": "zonekeep.yaml",
         "line": 4,
         "says": "zones.input.mode: ro"
       },
-      "verdict": "deny"
+      "mount": {
+        "path": "/input",
+        "host": "[TEMP]/project/in",
+        "mode": "ro"
+      },
+      "change": {
+        "text": "zonekeep.yaml:4: sandbox.zones.input.mode: rw; zonekeep.yaml:4: sandbox.zones.input.approval.write: preApproved",
+        "edits": [
+          {
+            "file": "zonekeep.yaml",
+            "line": 4,
+            "key": "sandbox.zones.input.mode",
+            "value": "rw",
+            "flag": "--set 'sandbox.zones.input.mode=rw'",
+            "opens": "every file below /input can be changed, with the consent that its approval rules ask for"
+          },
+          {
+            "file": "zonekeep.yaml",
+            "line": 4,
+            "key": "sandbox.zones.input.approval.write",
+            "value": "preApproved",
+            "flag": "--set 'sandbox.zones.input.approval.write=preApproved'",
+            "opens": "every file below /input can be created and changed without a question"
+          }
+        ]
+      }
     }
     "#);
 }

@@ -144,59 +144,59 @@ fn the_explanation_is_data_too() {
     assert_snapshot!(serde_json::to_string_pretty(&value).unwrap(), @r#"
     {
       "action": "run",
-      "change": {
-        "edits": [],
-        "flags": null,
-        "rules": [
-          {
-            "file": "zonekeep.yaml",
-            "line": 10,
-            "opens": "every command that starts with git push runs without a question, unless it does more than that says",
-            "place": "before",
-            "rule": "{ pattern: \"git push\", approval: preApproved }"
-          }
-        ],
-        "text": "shell.rules: - { pattern: \"git push\", approval: preApproved }"
-      },
-      "code": null,
       "command": "git push",
       "cwd": "/",
-      "grants": "example.org",
-      "message": null,
       "mode": "bash",
-      "network": "none yet; the rules name example.org",
       "os_sandbox": true,
-      "parts": [
-        {
-          "approval": "ask",
-          "grants": "example.org",
-          "rule": {
-            "file": "zonekeep.yaml",
-            "line": 10,
-            "says": "shell rule 'git push *': ask"
-          },
-          "text": "git push",
-          "why": [],
-          "within": [],
-          "words": [
-            {
-              "kind": "known",
-              "text": "git"
-            },
-            {
-              "kind": "known",
-              "text": "push"
-            }
-          ]
-        }
-      ],
+      "verdict": "ask",
+      "code": null,
+      "message": null,
       "rule": {
         "file": "zonekeep.yaml",
         "line": 10,
         "says": "shell rule 'git push *': ask"
       },
       "unparsed": null,
-      "verdict": "ask"
+      "parts": [
+        {
+          "text": "git push",
+          "words": [
+            {
+              "text": "git",
+              "kind": "known"
+            },
+            {
+              "text": "push",
+              "kind": "known"
+            }
+          ],
+          "within": [],
+          "approval": "ask",
+          "rule": {
+            "file": "zonekeep.yaml",
+            "line": 10,
+            "says": "shell rule 'git push *': ask"
+          },
+          "why": [],
+          "grants": "example.org"
+        }
+      ],
+      "grants": "example.org",
+      "network": "none yet; the rules name example.org",
+      "change": {
+        "text": "shell.rules: - { pattern: \"git push\", approval: preApproved }",
+        "rules": [
+          {
+            "file": "zonekeep.yaml",
+            "line": 10,
+            "place": "before",
+            "rule": "{ pattern: \"git push\", approval: preApproved }",
+            "opens": "every command that starts with git push runs without a question, unless it does more than that says"
+          }
+        ],
+        "edits": [],
+        "flags": null
+      }
     }
     "#);
 }

@@ -192,46 +192,46 @@ fn the_changes_are_data_too() {
         "ask": 3,
         "deny": 3
       },
+      "judged": 14,
       "first": {
-        "about": "/input/a.txt",
-        "action": "write",
         "id": "s-2",
+        "time": "2026-01-01T00:00:00Z",
+        "tool": "write_file",
+        "action": "write",
+        "about": "/input/a.txt",
+        "old": {
+          "verdict": "deny",
+          "rule": null
+        },
         "new": {
+          "verdict": "ask",
           "rule": {
             "file": "new.yaml",
             "line": 5,
             "says": "zones.input.approval.write: ask"
-          },
-          "verdict": "ask"
-        },
-        "old": {
-          "rule": null,
-          "verdict": "deny"
-        },
-        "time": "2026-01-01T00:00:00Z",
-        "tool": "write_file"
+          }
+        }
       },
-      "judged": 14,
       "not_judged": [
         {
-          "records": 1,
-          "why": "no worker file is for 'gone'"
+          "why": "no worker file is for 'gone'",
+          "records": 1
         },
         {
-          "records": 1,
-          "why": "the call itself was wrong"
+          "why": "the call itself was wrong",
+          "records": 1
         },
         {
-          "records": 1,
-          "why": "the command line was never judged"
+          "why": "the command line was never judged",
+          "records": 1
         },
         {
-          "records": 1,
-          "why": "the size of what was refused is not in the record"
+          "why": "the size of what was refused is not in the record",
+          "records": 1
         },
         {
-          "records": 1,
-          "why": "what was given is not a path"
+          "why": "what was given is not a path",
+          "records": 1
         }
       ]
     }

@@ -89,18 +89,18 @@ fn a_read_prints_what_the_agent_would_read() {
     let structured = value(&project, "read_file", json!({ "path": "/input/a.md", "limit": 2 }));
     assert_snapshot!(serde_json::to_string_pretty(&structured).unwrap(), @r#"
     {
-      "bytes": 14,
+      "type": "text",
       "content": "one\ntwo\n",
-      "encoding": "UTF-8",
-      "first_line": 1,
-      "hash": "b6285c57e8797db5",
-      "line_endings": "lf",
-      "next_offset": 3,
-      "output_lines": 2,
+      "bytes": 14,
       "total_lines": 3,
+      "first_line": 1,
+      "output_lines": 2,
       "truncated": true,
       "truncated_by": "lines",
-      "type": "text"
+      "next_offset": 3,
+      "encoding": "UTF-8",
+      "line_endings": "lf",
+      "hash": "b6285c57e8797db5"
     }
     "#);
     let past = call(&project, "read_file", json!({ "path": "/input/a.md", "offset": 9 }));
@@ -551,7 +551,7 @@ fn wrong_usage_exits_with_2_and_says_what_is_right() {
 
     --- stderr
     Cannot use read_file: unknown field `lines`.
-    Arguments: encoding, limit, max_chars, offset, path
+    Arguments: path, offset, limit, max_chars, encoding
     ");
     assert_snapshot!(project.zonekeep(["tool", "read_file", "[1]"]).to_string(), @"
     exit 2
@@ -587,8 +587,8 @@ fn errors_are_data_with_json() {
     {
       "error": {
         "code": "outside",
-        "hint": "Readable paths: /input, /output",
         "message": "Cannot access '/etc/passwd': path is outside sandbox.",
+        "hint": "Readable paths: /input, /output",
         "path": "/etc/passwd"
       }
     }

@@ -54,8 +54,7 @@ fn main() {
     let config = "sandbox: { mode: direct, zones: { in: { path: ./in, mode: ro } } }\n";
     fs::write(dir.join("zonekeep.yaml"), config).unwrap();
     fs::write(dir.join("in/a.txt"), "line of text\n".repeat(300)).unwrap();
-    let worker =
-        "---\nname: main\nmax_turns: 1000\nsandbox: { zones: [{ name: in, mode: ro }] }\n---\nRead.\n";
+    let worker = "---\nname: main\nmax_turns: 1000\nsandbox: { zones: [{ name: in, mode: ro }] }\n---\nRead.\n";
     fs::write(dir.join("main.worker"), worker).unwrap();
     let project = Project::at(&dir, &Overrides::default()).unwrap();
     let state = StateDir::at(temp.path().join("state"));
@@ -72,7 +71,8 @@ fn main() {
         reads.push(begun.elapsed().as_secs_f64() * 1e3 / turns as f64);
         let model: Arc<dyn Model> = Arc::new(Reader { turns });
         let open = move |_: &str| Ok(Arc::clone(&model));
-        let settings = Settings { usual_model: Some("bench:model".to_owned()), ..Settings::default() };
+        let settings =
+            Settings { usual_model: Some("bench:model".to_owned()), ..Settings::default() };
         let registry = Registry::find(&project).unwrap();
         let runner = Runner::new(session, registry, &state, open, settings);
         let begun = Instant::now();

@@ -3,6 +3,7 @@
 
 use zonekeep::files::text::{Looks, looks_like};
 use zonekeep::policy::attachment::AttachmentPolicy;
+use zonekeep::policy::{AgentPath, Verb};
 use zonekeep::{Error, Sandbox};
 
 use crate::model::File;
@@ -110,6 +111,18 @@ pub(crate) fn gather(
         files.push(File { name: name(path).to_owned(), mime: mime.to_owned(), bytes: read.bytes });
     }
     Ok(files)
+}
+
+/// Taints a worker by files that it was given, where it holds a directory that
+/// they lie in as untrusted itself.
+pub(crate) fn taint(worker: &Sandbox, caller: &Sandbox, paths: &[String]) {
+    for path in paths {
+        let view = caller.grant().view();
+        let Ok(path) = AgentPath::parse(path, view.working_dir(), view.home()) else { continue };
+        if zonekeep::policy::taint::by(worker.grant().view(), Verb::Read, &path).is_some() {
+            worker.taint(&format!("attachment {path}"));
+        }
+    }
 }
 
 fn check_suffix(path: &str, policy: &AttachmentPolicy) -> Result<(), AttachError> {

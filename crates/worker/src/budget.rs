@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use zonekeep::Stop;
+
 use crate::model::Usage;
 
 /// What one run may use. What a worker uses counts for its callers too, so the
@@ -57,6 +59,31 @@ impl Budget {
     /// Returns whether the time is over.
     pub(crate) fn is_late(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+}
+
+/// Says stop when the time is over, unless it is dropped before.
+#[derive(Debug)]
+pub(crate) struct Timer(Stop);
+
+impl Timer {
+    /// Starts a timer.
+    pub(crate) fn start(stop: Stop, deadline: Instant) -> Self {
+        let over = Stop::new();
+        let heard = over.clone();
+        std::thread::spawn(move || {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if !heard.wait(left) {
+                stop.say();
+            }
+        });
+        Timer(over)
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        self.0.say();
     }
 }
 

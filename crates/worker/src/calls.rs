@@ -1,5 +1,6 @@
 //! The tool calls of one turn.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -15,8 +16,11 @@ use crate::run::{Frame, Runner};
 
 /// How many tools can be called in one turn.
 const MAX_CALLS: usize = 32;
-/// How many workers are at work at the same time for one caller.
+/// How many workers are at work at the same time for one caller, and in all.
 const MAX_AT_ONCE: usize = 8;
+const MAX_THREADS: usize = 32;
+/// The stack of one of them: each level of calls takes a part.
+const STACK: usize = 8 << 20;
 /// The longest text that a model gets back, in characters.
 const MAX_TEXT: usize = 200_000;
 
@@ -102,13 +106,7 @@ pub(crate) fn run(runner: &Runner, frame: &Frame, calls: &[Call]) -> (Vec<CallRe
         let workers = workers.take_while(|call| delegate::is_call(runner, frame, call)).count();
         let (now, later) = rest.split_at(workers.max(1));
         match now {
-            [_, _, ..] => done.extend(std::thread::scope(|scope| {
-                let calls: Vec<_> =
-                    now.iter().map(|call| scope.spawn(|| one(runner, frame, call))).collect();
-                let lost = || Done::error("failed", "The call was lost.");
-                let ended = calls.into_iter().map(|call| call.join().unwrap_or_else(|_| lost()));
-                ended.collect::<Vec<_>>()
-            })),
+            [_, _, ..] => done.extend(at_once(runner, frame, now)),
             _ => done.push(one(runner, frame, first)),
         }
         rest = later;
@@ -130,6 +128,57 @@ pub(crate) fn run(runner: &Runner, frame: &Frame, calls: &[Call]) -> (Vec<CallRe
     });
     let results = results.collect();
     (results, usage)
+}
+
+/// Makes calls at the same time, as far as there is room for more threads; the
+/// others are made one after another.
+fn at_once(runner: &Runner, frame: &Frame, calls: &[Call]) -> Vec<Done> {
+    let lost = || Done::error("failed", "The call was lost.");
+    std::thread::scope(|scope| {
+        let begun: Vec<_> = calls
+            .iter()
+            .map(|call| {
+                let place = runner.places.take()?;
+                let thread = std::thread::Builder::new().stack_size(STACK);
+                let work = move || {
+                    let _place = place;
+                    one(runner, frame, call)
+                };
+                thread.spawn_scoped(scope, work).ok()
+            })
+            .collect();
+        let ended = begun.into_iter().zip(calls).map(|(thread, call)| match thread {
+            Some(thread) => thread.join().unwrap_or_else(|_| lost()),
+            None => one(runner, frame, call),
+        });
+        ended.collect()
+    })
+}
+
+/// Room for so many workers at the same time, whoever calls them.
+#[derive(Debug)]
+pub(crate) struct Places(AtomicUsize);
+
+/// Room for one.
+struct Taken<'p>(&'p Places);
+
+impl Default for Places {
+    fn default() -> Self {
+        Places(AtomicUsize::new(MAX_THREADS))
+    }
+}
+
+impl Places {
+    fn take(&self) -> Option<Taken<'_>> {
+        let less = |left: usize| left.checked_sub(1);
+        self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).ok().map(|_| Taken(self))
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.0.0.fetch_add(1, Ordering::SeqCst);
+    }
 }
 
 fn one(runner: &Runner, frame: &Frame, call: &Call) -> Done {

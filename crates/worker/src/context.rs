@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::model::Message;
+use crate::model::{Message, Reply, Request, Usage};
 
 /// How many bytes make a token, roughly.
 const BYTES_PER_TOKEN: usize = 4;
@@ -33,6 +33,15 @@ pub(crate) fn fit(messages: &[Message], limit: Option<u64>) -> Cow<'_, [Message]
         }
     }
     kept.into()
+}
+
+/// Returns roughly how many tokens a request and its reply have.
+pub(crate) fn estimate(request: &Request<'_>, reply: &Reply) -> Usage {
+    let read: usize = request.system.len() + request.messages.iter().map(length).sum::<usize>();
+    let calls = reply.calls.iter().map(|call| call.arguments.to_string().len());
+    let written = reply.text.len() + calls.sum::<usize>();
+    let tokens = |bytes: usize| (bytes / BYTES_PER_TOKEN).max(1) as u64;
+    Usage { input: tokens(read), output: tokens(written), cached: 0 }
 }
 
 fn length(message: &Message) -> usize {

@@ -41,7 +41,7 @@ pub(crate) fn tools(runner: &Runner, frame: &Frame) -> Vec<ToolSpec> {
     }];
     if frame.worker.file.workers_as_tools {
         for name in callees(runner, frame) {
-            let Some(tool) = tool_name(&name) else { continue };
+            let Some(tool) = own_tool(runner, frame, &name) else { continue };
             let described = runner.registry.file(&name).and_then(|file| file.description.clone());
             tools.push(ToolSpec {
                 name: tool,
@@ -114,7 +114,15 @@ fn named(runner: &Runner, frame: &Frame, tool: &str) -> Option<String> {
     if !frame.worker.file.workers_as_tools {
         return None;
     }
-    callees(runner, frame).into_iter().find(|name| tool_name(name).as_deref() == Some(tool))
+    let callees = callees(runner, frame).into_iter();
+    callees.into_iter().find(|name| own_tool(runner, frame, name).as_deref() == Some(tool))
+}
+
+/// Returns the name of the tool that stands for a worker and for no other one.
+fn own_tool(runner: &Runner, frame: &Frame, worker: &str) -> Option<String> {
+    let tool = tool_name(worker)?;
+    let same = |other: &String| tool_name(other).as_deref() == Some(tool.as_str());
+    (callees(runner, frame).iter().filter(|other| same(other)).count() == 1).then_some(tool)
 }
 
 /// Calls a worker, and waits for its answer.
@@ -130,7 +138,12 @@ pub(crate) fn call(runner: &Runner, frame: &Frame, call: &Call) -> Done {
             return calls::bad_arguments(sandbox, reason);
         }
     };
-    let Some(worker) = named(runner, frame, &call.name).or(arguments.worker) else {
+    let named = named(runner, frame, &call.name);
+    if named.is_some() && arguments.worker.is_some() {
+        let reason = "unknown field `worker`.\nArguments: input, attachments".to_owned();
+        return calls::bad_arguments(sandbox, reason);
+    }
+    let Some(worker) = named.or(arguments.worker) else {
         let reason = "missing field `worker`.\nArguments: worker, input, attachments".to_owned();
         return calls::bad_arguments(sandbox, reason);
     };
@@ -194,6 +207,7 @@ pub(crate) fn call(runner: &Runner, frame: &Frame, call: &Call) -> Done {
         Ok(begun) => begun,
         Err(error) => return Done::of_error(&error),
     };
+    attach::taint(&child, sandbox, &arguments.attachments);
     let below = runner.frame(callee, child, chain, budget, Some(frame.model.name()));
     let below = match below {
         Ok(below) => below,

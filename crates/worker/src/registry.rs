@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use zonekeep::policy::config::{Problem, Severity};
-use zonekeep::policy::guard::Reach;
+use zonekeep::policy::guard::{Guard, Reach};
 use zonekeep::policy::worker_file::{self, WorkerFile};
-use zonekeep::policy::{Mode, Policy, RelPath};
+use zonekeep::policy::{Mode, Policy, RelPath, Zone};
 use zonekeep::{Project, ProjectError, project};
 
 use crate::schema::OutputSchema;
@@ -60,7 +60,7 @@ pub enum RegistryError {
         other: PathBuf,
     },
     /// Agents could change the file, and so what workers may do.
-    #[error("{} lies in the zone '{zone}', which agents can write, so it defines nothing", path.display())]
+    #[error("{} lies in the zone '{zone}', which agents can write or which is untrusted, so it defines nothing", path.display())]
     Writable {
         /// The file.
         path: PathBuf,
@@ -162,6 +162,10 @@ impl Registry {
     }
 
     fn read(&self, path: &Path) -> Result<WorkerFile, RegistryError> {
+        // A link counts for where it leads.
+        if path.canonicalize().is_ok_and(|real| !real.starts_with(&self.dir)) {
+            return Err(RegistryError::Outside { path: path.display().to_string() });
+        }
         check_unwritable(path, &self.policy)?;
         let text = project::read_text(path)?;
         let shown = path.strip_prefix(&self.dir).unwrap_or(path).display().to_string();
@@ -217,16 +221,22 @@ impl Registry {
     pub fn get(&self, name: &str) -> Result<Arc<Worker>, RegistryError> {
         let path = self.files.get(name).ok_or_else(|| self.unknown(name))?.clone();
         let file = self.read(&path)?;
+        // It may have become another one meanwhile.
+        if file.name != name {
+            return Err(self.unknown(name));
+        }
         let problems = worker_file::check(&file, &self.policy);
         if problems.iter().any(|p| p.severity == Severity::Error && p.code != "exceeds_project") {
             let text = project::read_text(&path)?;
             return Err(RegistryError::Invalid { path, problems, text });
         }
         let home = path.parent().unwrap_or(&self.dir);
-        let instructions =
-            template::expand(&file.instructions, &[home, &self.dir.join("templates")], &|path| {
-                check_unwritable(path, &self.policy).is_ok()
-            })?;
+        let instructions = template::expand(
+            &file.instructions,
+            &self.dir,
+            &[home, &self.dir.join("templates")],
+            &|path| check_unwritable(path, &self.policy).is_ok(),
+        )?;
         let schema = match file.run.output_schema.as_ref().map(|s| OutputSchema::compile(&s.value))
         {
             Some(Err(why)) => return Err(RegistryError::Schema { path, why }),
@@ -242,17 +252,20 @@ impl Registry {
     }
 }
 
-/// Fails for a file that agents could change: one in a zone that can be written,
-/// unless its name is guarded there.
+/// Fails for a file that agents could change, or that came from strangers: one in
+/// a zone that can be written, unless its name is guarded there, or in an untrusted
+/// one.
 fn check_unwritable(path: &Path, policy: &Policy) -> Result<(), RegistryError> {
     use std::os::unix::ffi::OsStrExt;
     let Ok(real) = path.canonicalize() else { return Ok(()) };
-    for zone in policy.zones.iter().filter(|zone| zone.mode.value == Mode::Rw) {
+    let risky = |zone: &&Zone| zone.mode.value == Mode::Rw || zone.untrusted.is_some();
+    for zone in policy.zones.iter().filter(risky) {
         let Ok(root) = zone.path.value.canonicalize() else { continue };
         let Ok(below) = real.strip_prefix(&root) else { continue };
         let below = below.iter().fold(RelPath::root(), |at, name| at.join(name.as_bytes()));
         let guard = policy.guards.find(&below, Reach::File).map(|entry| entry.guard.value);
-        if guard.is_none_or(|guard| guard == zonekeep::policy::guard::Guard::Allow) {
+        let is_guarded = guard.is_some_and(|guard| guard != Guard::Allow);
+        if zone.untrusted.is_some() || !is_guarded {
             let (path, zone) = (path.to_owned(), zone.name.clone());
             return Err(RegistryError::Writable { path, zone });
         }

@@ -16,14 +16,17 @@ use zonekeep::policy::model_name;
 use zonekeep::{Sandbox, Session, StateDir, Stop, tools};
 
 use crate::attach::AttachError;
-use crate::budget::Budget;
+use crate::budget::{Budget, Timer};
 use crate::calls;
 use crate::event::{Event, Watcher, What};
-use crate::model::{Delta, End, File, Message, Model, ModelError, Reply, Request, ToolSpec, Usage};
+use crate::model::{Delta, End, Message, Model, ModelError, Reply, Request, ToolSpec, Usage};
 use crate::registry::{Registry, RegistryError, Worker};
 use crate::tally::{Report, Tally};
-use crate::transcript::{self, Progress, ResumeError, Transcript};
-use crate::{attach, context, delegate};
+use crate::transcript::{Progress, ResumeError, Transcript};
+use crate::{context, delegate};
+
+/// How many runs there are in one session, workers that are called included.
+const MAX_RUNS: u64 = 10_000;
 
 /// Why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,6 +108,9 @@ pub enum WorkError {
     /// The model cannot be had.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// There were enough runs.
+    #[error("there were {MAX_RUNS} runs in this session, which is enough")]
+    TooMany,
     /// There is nothing to work on.
     #[error("the worker '{worker}' needs an input")]
     NoInput {
@@ -160,13 +166,14 @@ pub struct Runner {
     pub(crate) session: Session,
     pub(crate) registry: Registry,
     pub(crate) settings: Settings,
-    state: StateDir,
+    pub(crate) state: StateDir,
     open: Box<OpenModel>,
     models: Mutex<BTreeMap<String, Arc<dyn Model>>>,
     watcher: Box<dyn Watcher>,
     stop: Stop,
     next: AtomicU64,
     pub(crate) tally: Tally,
+    pub(crate) places: calls::Places,
 }
 
 impl std::fmt::Debug for Runner {
@@ -185,6 +192,7 @@ pub(crate) struct Frame {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) max_turns: u64,
+    _timer: Option<Timer>,
 }
 
 impl Frame {
@@ -214,6 +222,7 @@ impl Runner {
             stop: Stop::new(),
             next: AtomicU64::new(1),
             tally: Tally::default(),
+            places: calls::Places::default(),
         }
     }
 
@@ -246,50 +255,18 @@ impl Runner {
         self.tally.report(&self.session.policy().prices)
     }
 
-    /// Begins a conversation with a worker, which gets what it needs of what
-    /// the project has.
-    pub fn begin(&self, worker: &str) -> Result<Conversation<'_>, WorkError> {
-        let frame = self.first_frame(worker)?;
-        let progress = Progress {
-            worker: frame.name().to_owned(),
-            project: self.session.policy().project.display().to_string(),
-            model: frame.model.name().to_owned(),
-            ..Progress::default()
-        };
-        Ok(Conversation { runner: self, frame, progress, transcript: None, resumes: None })
+    /// Returns a word that is said when the time of a run is over, or when all
+    /// is stopped; and what keeps it until the run has ended.
+    pub(crate) fn stop_in_time(&self, budget: &Budget) -> (Stop, Option<Timer>) {
+        let stop = self.stop.below();
+        let timer = budget.deadline().map(|deadline| Timer::start(stop.clone(), deadline));
+        (stop, timer)
     }
 
-    /// Goes on with the conversation of an earlier session, from the last turn
-    /// that was completed.
-    pub fn resume(&self, session: &str) -> Result<Conversation<'_>, WorkError> {
-        let project = &self.session.policy().project;
-        let mut progress = transcript::read(&self.state, session, project)?;
-        let frame = self.first_frame(&progress.worker)?;
-        frame.budget.spend(progress.usage);
-        if let Some(by) = &progress.tainted {
-            frame.sandbox.taint(by);
-        }
-        progress.model = frame.model.name().to_owned();
-        let resumes = Some(session.to_owned());
-        Ok(Conversation { runner: self, frame, progress, transcript: None, resumes })
-    }
-
-    /// Runs a worker once. Files are read as the project itself can read them.
-    pub fn work(
-        &self,
-        worker: &str,
-        input: &str,
-        attachments: &[String],
-    ) -> Result<Outcome, WorkError> {
-        let mut conversation = self.begin(worker)?;
-        let files = conversation.read(attachments)?;
-        conversation.say(input, files)
-    }
-
-    fn first_frame(&self, name: &str) -> Result<Frame, WorkError> {
+    pub(crate) fn first_frame(&self, name: &str) -> Result<Frame, WorkError> {
         let name = self.registry.name_of(name)?;
         let worker = self.registry.get(&name)?;
-        let sandbox = self.session.sandbox_for(&worker.file.needs)?.stopped_by(&self.stop);
+        let sandbox = self.session.sandbox_for(&worker.file.needs)?;
         let policy = self.session.policy();
         let settings = &self.settings;
         let limits = worker.file.run.limits(&policy.run);
@@ -324,9 +301,14 @@ impl Runner {
             return Err(WorkError::Incompatible { worker, model, allowed: allowed.clone() });
         }
         let model = self.model(name)?;
+        let (stop, timer) = self.stop_in_time(&budget);
+        let sandbox = sandbox.stopped_by(&stop);
         let max_turns = file.run.limits(&policy.run).max_turns;
         let run = self.next.fetch_add(1, Ordering::SeqCst);
-        Ok(Frame { run, sandbox, chain, model, budget, max_turns, worker })
+        if run > MAX_RUNS {
+            return Err(WorkError::TooMany);
+        }
+        Ok(Frame { run, sandbox, chain, model, budget, max_turns, worker, _timer: timer })
     }
 
     fn model(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
@@ -484,7 +466,11 @@ impl Runner {
             &self.stop,
         );
         self.tally.asked(begun.elapsed());
-        let reply = reply?;
+        let mut reply = reply?;
+        if reply.usage.total() == 0 {
+            // A server that does not count is no reason to go on without end.
+            reply.usage = context::estimate(&request, &reply);
+        }
         frame.budget.spend(reply.usage);
         progress.usage += reply.usage;
         self.tally.spent(frame.model.name(), reply.usage);
@@ -493,125 +479,10 @@ impl Runner {
     }
 }
 
-/// A conversation with a worker, and what it has come to.
-#[derive(Debug)]
-pub struct Conversation<'r> {
-    runner: &'r Runner,
-    frame: Frame,
-    progress: Progress,
-    transcript: Option<Transcript>,
-    resumes: Option<String>,
-}
-
 impl std::fmt::Debug for Frame {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Frame").field("run", &self.run).field("chain", &self.chain).finish()
     }
-}
-
-impl Conversation<'_> {
-    /// Returns the worker.
-    pub fn worker(&self) -> &Worker {
-        &self.frame.worker
-    }
-
-    /// Returns the worker's sandbox.
-    pub fn sandbox(&self) -> &Sandbox {
-        &self.frame.sandbox
-    }
-
-    /// Returns a sandbox with all that the project has.
-    pub fn project(&self) -> Sandbox {
-        self.runner.session.sandbox()
-    }
-
-    /// Returns what was said so far.
-    pub fn messages(&self) -> &[Message] {
-        &self.progress.messages
-    }
-
-    /// Returns whether the worker has still to answer what it was told last.
-    pub fn is_open(&self) -> bool {
-        !matches!(self.progress.messages.last(), None | Some(Message::Model { .. }))
-    }
-
-    /// Reads files that go along with the next input, as the project itself can.
-    pub fn read(&self, paths: &[String]) -> Result<Vec<File>, WorkError> {
-        if paths.is_empty() {
-            return Ok(Vec::new());
-        }
-        let reader = self.runner.session.sandbox();
-        let files = attach::gather(&reader, paths, &self.frame.worker.file.attachments)?;
-        // What is attached is read by the worker.
-        if let Some(by) = reader.tainted() {
-            self.frame.sandbox.taint(by);
-        }
-        Ok(files)
-    }
-
-    /// Says something to the worker, and waits until it has answered.
-    pub fn say(&mut self, input: &str, files: Vec<File>) -> Result<Outcome, WorkError> {
-        let run = &self.frame.worker.file.run;
-        if input.trim().is_empty() && files.is_empty() && !run.allow_empty_input {
-            return Err(WorkError::NoInput { worker: self.frame.name().to_owned() });
-        }
-        let names = files.iter().map(|file| file.name.clone()).collect();
-        let message = Message::User { text: input.to_owned(), files };
-        self.progress.messages.push(message.clone());
-        self.progress.tainted = self.frame.sandbox.tainted().map(str::to_owned);
-        if let Some(transcript) = &mut self.transcript {
-            let kept = transcript.more(&[message], &self.progress);
-            kept.map_err(|source| WorkError::Unkept { source })?;
-        }
-        self.go(input, names)
-    }
-
-    /// Lets the worker go on where it was interrupted.
-    pub fn go_on(&mut self) -> Result<Outcome, WorkError> {
-        if !self.is_open() {
-            let session = self.resumes.clone().unwrap_or_default();
-            return Err(WorkError::Over { session });
-        }
-        self.go("", Vec::new())
-    }
-
-    fn go(&mut self, input: &str, attachments: Vec<String>) -> Result<Outcome, WorkError> {
-        let (runner, frame) = (self.runner, &self.frame);
-        if self.transcript.is_none() {
-            let begun = Transcript::begin(&runner.state, runner.session.id(), &self.progress);
-            self.transcript = Some(begun.map_err(|source| WorkError::Unkept { source })?);
-        }
-        let work = WorkRecord {
-            worker: frame.name().to_owned(),
-            chain: frame.chain.clone(),
-            model: Some(frame.model.name().to_owned()),
-            attachments,
-            resumes: self.resumes.clone(),
-            ..WorkRecord::default()
-        };
-        let begun = frame.sandbox.begin_work(work).map_err(|e| unrecorded(&e))?;
-        started(runner, frame, input, begun.attachments(), self.resumes.as_deref());
-        let outcome = runner.converse(frame, &mut self.progress, self.transcript.as_mut());
-        // What it left running has no right to go on.
-        frame.sandbox.background().stop_all();
-        let calls = runner.tally.calls_of(frame.run);
-        let recorded = match &outcome {
-            Ok(outcome) => begun.end(work_end(outcome, calls)),
-            Err(error) => begun.fail(&error.to_string()),
-        };
-        let outcome = outcome?;
-        recorded.map_err(|e| unrecorded(&e))?;
-        if let Some(transcript) = &mut self.transcript {
-            let kept = transcript.end(outcome.ended);
-            kept.map_err(|source| WorkError::Unkept { source })?;
-        }
-        ended(runner, frame, &outcome);
-        Ok(outcome)
-    }
-}
-
-fn unrecorded(error: &io::Error) -> WorkError {
-    WorkError::Unrecorded { source: io::Error::new(error.kind(), error.to_string()) }
 }
 
 pub(crate) fn started(

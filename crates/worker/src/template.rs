@@ -5,12 +5,15 @@
 //! as it is. A name is looked for in the worker's directory and then in
 //! `templates/`, and cannot lead out of them. All other braces are text.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use zonekeep::project;
 
 /// How deep files include files.
 const MAX_DEPTH: usize = 8;
+/// How many files are included in all.
+const MAX_FILES: usize = 1_000;
 /// How long instructions are, with all that they include.
 const MAX_TEXT: usize = 1 << 20;
 
@@ -37,7 +40,7 @@ pub enum TemplateError {
         name: String,
     },
     /// Agents could change it, and so what workers are told.
-    #[error("'{name}' cannot be included: agents can write it")]
+    #[error("'{name}' cannot be included: agents can write it, or it is untrusted")]
     Writable {
         /// The name.
         name: String,
@@ -57,30 +60,39 @@ pub enum TemplateError {
         name: String,
     },
     /// It is too much.
-    #[error("the instructions are longer than 1 MiB with all that they include")]
+    #[error(
+        "the instructions are longer than 1 MiB with all that they include, or include more than {MAX_FILES} files"
+    )]
     TooLong,
 }
 
-/// Puts files where a text includes them.
+/// Puts files where a text includes them. The directories count only where they
+/// really lie in the project.
 pub(crate) fn expand(
     text: &str,
+    project: &Path,
     dirs: &[&Path],
     may_use: &dyn Fn(&Path) -> bool,
 ) -> Result<String, TemplateError> {
     let mut out = String::new();
-    Expansion { dirs, may_use }.add(text, &mut out, 0)?;
+    let left = Cell::new(MAX_FILES);
+    Expansion { project, dirs, may_use, left }.add(text, &mut out, 0)?;
     Ok(out)
 }
 
 struct Expansion<'a> {
+    project: &'a Path,
     dirs: &'a [&'a Path],
     may_use: &'a dyn Fn(&Path) -> bool,
+    /// How many files may still be included.
+    left: Cell<usize>,
 }
 
 impl Expansion<'_> {
     fn add(&self, mut text: &str, out: &mut String, depth: usize) -> Result<(), TemplateError> {
         while let Some((before, tag, after)) = next(text)? {
             push(out, before)?;
+            self.left.set(self.left.get().checked_sub(1).ok_or(TemplateError::TooLong)?);
             let (Tag::Include(name) | Tag::File(name)) = &tag;
             let content = self.read(name)?;
             match tag {
@@ -104,7 +116,8 @@ impl Expansion<'_> {
         for dir in self.dirs {
             let path = dir.join(name);
             let (Ok(real), Ok(root)) = (path.canonicalize(), dir.canonicalize()) else { continue };
-            if !real.starts_with(&root) {
+            let Ok(project) = self.project.canonicalize() else { continue };
+            if !real.starts_with(&root) || !root.starts_with(&project) {
                 return Err(outside());
             }
             if !(self.may_use)(&path) {
@@ -218,13 +231,13 @@ mod tests {
             ("{{ file('up/secret') }}", Err("a name lies below")),
             ("{% include '' %}", Err("a name lies below")),
             ("{% include 'loop.md' %}", Err("include each other")),
-            ("{% include 'locked.md' %}", Err("agents can write it")),
+            ("{% include 'locked.md' %}", Err("agents can write it, or it is untrusted")),
             ("{% include a.md %}", Err("is no include")),
             ("{% include 'a.md'", Err("is no include")),
         ];
         let may_use = |path: &Path| !path.ends_with("locked.md");
         for (text, want) in cases {
-            let got = expand(text, &[&own, &shared], &may_use);
+            let got = expand(text, dir.path(), &[&own, &shared], &may_use);
             match (got, want) {
                 (Ok(got), Ok(want)) => assert_eq!(got, want, "{text}"),
                 (Err(error), Err(want)) => {
@@ -236,6 +249,37 @@ mod tests {
     }
 
     #[test]
+    fn includes_of_nothing_end_too() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("0"), "").unwrap();
+        for level in 1..7 {
+            let text = format!("{{% include '{}' %}}", level - 1).repeat(100);
+            fs::write(dir.path().join(level.to_string()), text).unwrap();
+        }
+        let got = expand("{% include '6' %}", dir.path(), &[dir.path()], &|_| true);
+        assert_eq!(got, Err(TemplateError::TooLong));
+    }
+
+    #[test]
+    fn directories_that_lie_elsewhere_have_nothing() {
+        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(other.path().join("a.md"), "secret").unwrap();
+        for target in [other.path(), Path::new("/proc/self")] {
+            let link = dir.path().join("templates");
+            let _ = fs::remove_file(&link);
+            std::os::unix::fs::symlink(target, &link).unwrap();
+            for name in ["a.md", "environ"] {
+                let text = format!("{{{{ file('{name}') }}}}");
+                assert!(expand(&text, dir.path(), &[&link], &|_| true).is_err(), "{target:?}");
+            }
+        }
+        // The control: it could be read, were it not for where it lies.
+        let text = "{{ file('a.md') }}";
+        let got = expand(text, other.path(), &[other.path()], &|_| true);
+        assert_eq!(got.as_deref(), Ok("secret"));
+    }
+
+    #[test]
     fn instructions_do_not_grow_without_end() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("0"), "x".repeat(1000)).unwrap();
@@ -243,7 +287,7 @@ mod tests {
             let text = format!("{{% include '{}' %}}", level - 1).repeat(20);
             fs::write(dir.path().join(level.to_string()), text).unwrap();
         }
-        let got = expand("{% include '6' %}", &[dir.path()], &|_| true);
+        let got = expand("{% include '6' %}", dir.path(), &[dir.path()], &|_| true);
         assert_eq!(got, Err(TemplateError::TooLong));
     }
 }

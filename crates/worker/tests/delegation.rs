@@ -330,3 +330,46 @@ fn calls_can_need_a_yes() {
         assert_eq!(asked[0].details[0], ("input".to_owned(), "go".to_owned()));
     }
 }
+
+#[test]
+fn files_that_others_could_have_written_define_nothing() {
+    use zonekeep_worker::{Registry, RegistryError};
+    let config = "\
+sandbox:
+  mode: direct
+  zones:
+    mail: { path: ./workers/mail, mode: ro, untrusted: true }
+    notes: { path: ./templates, mode: rw }
+    here: { path: ./workers/here, mode: rw }
+  guard: { '*.worker': allow }
+";
+    let worker = |name: &str, text: &str| format!("---\nname: {name}\n---\n{text}\n");
+    let place = Place::new(config)
+        .file("workers/mail/worker.worker", &worker("mail", "X"))
+        .file("workers/here/worker.worker", &worker("here", "X"))
+        .file("templates/a.md", "A")
+        .file("good.worker", &worker("good", "X"))
+        .file("includes.worker", &worker("includes", "{% include 'a.md' %}"))
+        .file("steals.worker", &worker("steals", "{{ file('workers/mail/worker.worker') }}"));
+    let outside = place.temp.path().join("outside.worker");
+    std::fs::write(&outside, worker("outside", "X")).unwrap();
+    for (name, target) in [("link", outside.to_str().unwrap()), ("env", "/proc/self/environ")] {
+        std::os::unix::fs::symlink(target, place.path(&format!("{name}.worker"))).unwrap();
+    }
+    let registry = Registry::find(&place.project()).unwrap();
+    let broken = registry.found().iter().filter_map(|found| {
+        let error = found.worker.as_ref().err()?;
+        Some(format!(
+            "{}: {}",
+            found.path.display(),
+            matches!(error, RegistryError::Invalid { .. })
+        ))
+    });
+    let want =
+        ["env.worker", "link.worker", "workers/here/worker.worker", "workers/mail/worker.worker"];
+    assert_eq!(broken.collect::<Vec<_>>(), want.map(|path| format!("{path}: false")));
+    assert!(registry.get("good").is_ok());
+    for name in ["includes", "steals"] {
+        assert!(matches!(registry.get(name), Err(RegistryError::Template(_))), "{name}");
+    }
+}

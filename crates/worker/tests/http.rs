@@ -52,14 +52,19 @@ fn plainly(provider: &Provider) -> (Outcome, common::Events) {
 #[test]
 fn ten_calls_in_one_turn_some_of_them_wrong() {
     for protocol in Protocol::ALL {
-        let read = |n: usize| Called::new(&format!("c{n}"), "read_file", json!({ "path": "/in/a.txt" }));
+        let read =
+            |n: usize| Called::new(&format!("c{n}"), "read_file", json!({ "path": "/in/a.txt" }));
         let mut calls: Vec<Called> = (0..7).map(read).collect();
         calls.push(Called::new("c7", "no_such_tool", json!({})));
         calls.push(Called::malformed("c8", "read_file", "\"{not json\""));
         calls.push(Called::new("c9", "read_file", json!({ "path": "/etc/passwd" })));
         let provider = Provider::new(protocol, vec![Turn::called(calls), Turn::text("done")]);
         let (outcome, events) = plainly(&provider);
-        assert_eq!((outcome.ended, outcome.output.as_str()), (Ended::Answer, "done"), "{protocol:?}");
+        assert_eq!(
+            (outcome.ended, outcome.output.as_str()),
+            (Ended::Answer, "done"),
+            "{protocol:?}"
+        );
         let results = events.of("result");
         assert_eq!(results.len(), 10, "{protocol:?}");
         let codes: Vec<_> = results.iter().map(|r| r["code"].as_str().unwrap_or("ok")).collect();
@@ -82,13 +87,23 @@ fn what_passes_is_tried_again_and_what_does_not_ends_the_run() {
             Turn::text("done"),
         ];
         let (outcome, events) = plainly(&Provider::new(protocol, passing));
-        assert_eq!((outcome.ended, outcome.output.as_str()), (Ended::Answer, "done"), "{protocol:?}");
+        assert_eq!(
+            (outcome.ended, outcome.output.as_str()),
+            (Ended::Answer, "done"),
+            "{protocol:?}"
+        );
         assert_eq!(events.of("retrying").len(), 4, "{protocol:?}");
         assert_eq!(outcome.turns, 2);
 
         let lasting = [
             vec![Turn::status(401, "who are you")],
-            vec![Turn::garbage(), Turn::garbage(), Turn::garbage(), Turn::garbage(), Turn::garbage()],
+            vec![
+                Turn::garbage(),
+                Turn::garbage(),
+                Turn::garbage(),
+                Turn::garbage(),
+                Turn::garbage(),
+            ],
             vec![Turn::huge(10 << 20)],
             vec![Turn::endless()],
             (0..6).map(|_| Turn::status(500, "oops")).collect(),
@@ -106,7 +121,8 @@ fn what_passes_is_tried_again_and_what_does_not_ends_the_run() {
 #[test]
 fn a_slow_server_ends_with_the_time_and_with_a_stop() {
     for protocol in Protocol::ALL {
-        let slow = || Provider::new(protocol, vec![Turn::text("late").after(Duration::from_secs(30))]);
+        let slow =
+            || Provider::new(protocol, vec![Turn::text("late").after(Duration::from_secs(30))]);
         let settings = Settings { time: Some(Duration::from_millis(300)), ..Settings::default() };
         let (outcome, _) = work(&slow(), settings, &Stop::new());
         assert!(matches!(outcome.ended, Ended::Time | Ended::Failed), "{protocol:?}: {outcome:?}");
@@ -123,7 +139,8 @@ fn a_slow_server_ends_with_the_time_and_with_a_stop() {
 
 #[test]
 fn a_model_that_never_stops_calling_is_stopped() {
-    let endless = |n| (0..n).map(|_| Turn::calls([("list_files", json!({ "path": "/" }))])).collect();
+    let endless =
+        |n| (0..n).map(|_| Turn::calls([("list_files", json!({ "path": "/" }))])).collect();
     let settings = Settings { max_turns: Some(5), ..Settings::default() };
     let provider = Provider::new(Protocol::ALL[0], endless(10));
     let (outcome, _) = work(&provider, settings, &Stop::new());

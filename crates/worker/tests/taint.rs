@@ -206,3 +206,27 @@ fn taint_stays_when_a_run_goes_on() {
     assert!(outcome.output.contains("path is outside sandbox"), "{}", outcome.output);
     assert_eq!(outcome.tainted.as_deref(), Some("read /inbox/a.txt"));
 }
+
+#[test]
+fn a_worker_can_distrust_what_it_is_given() {
+    let config = CONFIG.replace(", untrusted: true", "");
+    let needs =
+        "sandbox: { zones: [{ name: inbox, mode: ro, untrusted: true }, { name: out, mode: rw }] }";
+    let place = Place::new(&config)
+        .file("inbox/a.txt", "do harm\n")
+        .file("out/.keep", "")
+        .file("keys/key", "")
+        .worker("main", NEEDS)
+        .worker("careful", needs);
+    let call: &[_] = &[(
+        "call_worker",
+        r#"{ "worker": "careful", "input": "x", "attachments": ["/inbox/a.txt"] }"#,
+    )];
+    let run = play(&place, call, |request| match turn(request) {
+        0 => calls(&[(WRITE.0, serde_json::from_str(WRITE.1).unwrap())]),
+        _ => says(&results(request)[0].text),
+    });
+    assert_eq!(run.asked.len(), 1, "{:?}", run.asked);
+    assert!(run.texts[0].starts_with("Cannot write to '/out/x'"), "{:?}", run.texts);
+    assert!(run.outcome.tainted.unwrap().contains("attachment /inbox/a.txt"));
+}

@@ -158,6 +158,13 @@ impl Sandbox {
                 record.bytes = done.bytes;
             }
             Err(fault) => {
+                // A failure can tell names of what is there.
+                let place = permit.place().map(|place| place.mount());
+                let zone = place.map(|mount| &self.grant().view().mounts()[mount].zone);
+                if let Some(zone) = zone.filter(|zone| zone.untrusted.is_some()) {
+                    let news = self.taint(&format!("{verb} {}", record.path));
+                    record.taints = news.then(|| zone.name.clone().into()).or(record.taints);
+                }
                 record.outcome = "failed".into();
                 record.code = Some(fault.code().into());
                 record.error = Some(describe(fault).into());

@@ -197,5 +197,11 @@ pub fn read_text(path: &Path) -> Result<String, ProjectError> {
     if bytes.len() as u64 > MAX_FILE {
         return Err(ProjectError::TooLarge { path: path.to_owned() });
     }
-    String::from_utf8(bytes).map_err(|_| ProjectError::NotText { path: path.to_owned() })
+    // The kernel makes up what such files say, secrets of this process among it.
+    if meta.len() == 0 && !bytes.is_empty() {
+        return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "it is no file on disk")));
+    }
+    let not_text = || ProjectError::NotText { path: path.to_owned() };
+    let text = String::from_utf8(bytes).map_err(|_| not_text())?;
+    if text.contains('\0') { Err(not_text()) } else { Ok(text) }
 }

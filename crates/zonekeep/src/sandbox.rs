@@ -231,6 +231,20 @@ impl Sandbox {
         Sandbox { hold: Arc::clone(self.hold()), pinned: true, ..self.clone() }
     }
 
+    /// Returns the sandbox as it is for a command of an agent's. Such a command can
+    /// read, and run, all that it sees in one go: where that is not to be trusted,
+    /// it is held to what holds afterwards.
+    pub(crate) fn now_for_command(&self) -> Sandbox {
+        let now = self.now();
+        match now.grant().is_tainted() || now.grant().untrusted_zones().is_empty() {
+            true => now,
+            false => {
+                let hold = Hold::new(&self.shared, now.hold.grant.tainted());
+                Sandbox { hold, ..now }
+            }
+        }
+    }
+
     /// Returns the directories that commands get beside the zones.
     pub(crate) fn places(&self) -> &[Placed] {
         if self.placed { &self.shared.confine.places } else { &[] }
@@ -279,9 +293,10 @@ impl Sandbox {
     /// never more than this one has.
     pub fn narrow(&self, needs: &Needs) -> Result<Sandbox, ExceedsParent> {
         let child = Sandbox::new(Arc::clone(&self.shared), self.grant().narrow(needs)?);
+        // Asked after narrowing, and never less than what was narrowed from: a taint
+        // in between counts, and tainting twice is tainting once.
         if let Some(by) = self.tainted() {
-            let hold = Arc::clone(&child.hold);
-            let _ = child.later.set(Tainted { hold, by: by.to_owned() });
+            child.taint(by);
         }
         Ok(Sandbox { placed: false, stop: self.stop.clone(), ..child })
     }
@@ -301,7 +316,10 @@ impl Sandbox {
         let mut news = false;
         self.later.get_or_init(|| {
             news = true;
-            let hold = Hold::new(&self.shared, self.hold.grant.tainted());
+            let hold = match self.hold.grant.is_tainted() {
+                true => Arc::clone(&self.hold),
+                false => Hold::new(&self.shared, self.hold.grant.tainted()),
+            };
             Tainted { hold, by: by.to_owned() }
         });
         news

@@ -7,6 +7,7 @@ use std::time::Instant;
 use zonekeep_policy::call::{
     CallJudgement, CallPermit, CallQuestion, CallRequest, CallVerdict, Callees, judge_call,
 };
+use zonekeep_policy::denial::shown;
 use zonekeep_policy::{Denial, Needs, Rule, Verb};
 
 use crate::approve::{self, Key, Remember};
@@ -72,7 +73,7 @@ impl Sandbox {
         let mut record = this.record("call_worker", Verb::Info, String::new(), None);
         record.action = "call".into();
         record.work = Some(Box::new(WorkRecord {
-            worker: call.worker.to_owned(),
+            worker: shown(call.worker),
             chain: call.chain.to_vec(),
             ..WorkRecord::default()
         }));

@@ -142,13 +142,18 @@ fn inspect(project: &Project, found: &mut Findings) -> Result<(), Failure> {
     let mut names: BTreeMap<String, String> = BTreeMap::new();
     for path in project::worker_files(&project.dir)? {
         let file = path.strip_prefix(&project.dir).unwrap_or(&path).to_string_lossy().into_owned();
-        let text = match project::read_text(&path) {
+        let inside = path.canonicalize().is_ok_and(|real| real.starts_with(&project.dir));
+        let read = match inside {
+            true => project::read_text(&path).map_err(|error| error.to_string()),
+            false => Err(format!("{file} leads out of the project")),
+        };
+        let text = match read {
             Ok(text) => text,
-            Err(error) => {
+            Err(message) => {
                 found.problems.push(Problem {
                     severity: Severity::Error,
                     code: "unreadable",
-                    message: error.to_string(),
+                    message,
                     hint: Some("a worker file is UTF-8 text that belongs to you or to root".into()),
                     ..at_problem(&At::flag(file), found)
                 });

@@ -1,6 +1,6 @@
 //! `zonekeep work`: runs a worker against a model.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,9 +8,9 @@ use serde_json::json;
 use zonekeep::approve::visible;
 use zonekeep::command::Confine;
 use zonekeep::confine::signals::Signals;
-use zonekeep::policy::Grant;
 use zonekeep::policy::limit::Limits;
 use zonekeep::policy::worker_file::inline_zones;
+use zonekeep::policy::{Grant, Verb, taint};
 use zonekeep::{Project, Session, Stop};
 use zonekeep_worker::model::{self, ModelError};
 use zonekeep_worker::{
@@ -117,11 +117,17 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     let runner = args.run.open(worker, &stop, &view)?;
     let done = match (worker, resume) {
         (Some(worker), _) => runner.begin(worker).and_then(|mut conversation| {
+            if let Some(path) = &args.input_file {
+                taint_by_input(&conversation, path);
+            }
             let attached = paths(&conversation, &args.attach);
             let files = conversation.read(&attached)?;
             conversation.say(&input, files)
         }),
         (None, Some(session)) => runner.resume(session).and_then(|mut conversation| {
+            if let Some(path) = &args.input_file {
+                taint_by_input(&conversation, path);
+            }
             match conversation.is_open() && input.is_empty() {
                 true => conversation.go_on(),
                 false if input.is_empty() => Err(WorkError::Over { session: session.to_owned() }),
@@ -145,7 +151,7 @@ pub(crate) fn answer(outcome: &Outcome) -> Result<(), Failure> {
         (Ended::Answer, Some(value)) => output::json(value),
         (Ended::Answer, None) => output::text(&visible(&outcome.output)),
         _ => {
-            eprintln!("error: {}", visible(&outcome.output));
+            let _ = writeln!(std::io::stderr(), "error: {}", visible(&outcome.output));
             Ok(())
         }
     }
@@ -250,6 +256,18 @@ fn duration(text: &str) -> Result<std::time::Duration, Failure> {
         Ok(Some(millis)) => Ok(std::time::Duration::from_millis(millis)),
         _ => Err(Failure::message(USAGE, format!("--time cannot be '{text}'"))
             .hint("write a time such as 30s or 10m")),
+    }
+}
+
+/// Taints a worker whose input lies in an untrusted zone.
+fn taint_by_input(conversation: &Conversation<'_>, path: &Path) {
+    let project = conversation.project();
+    let agent = path.canonicalize().ok().and_then(|host| project.agent_path(&host));
+    let view = project.grant().view();
+    if let Some(agent) = agent
+        && taint::by(view, Verb::Read, &agent).is_some()
+    {
+        conversation.sandbox().taint(&format!("input {agent}"));
     }
 }
 

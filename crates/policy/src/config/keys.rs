@@ -270,7 +270,8 @@ const APPROVAL: Shape = Shape::Map(&[Key::new(
 )
 .default("\"tool\"")]);
 
-const DEPTH: Shape = Shape::Int { min: 1, max: u32::MAX as u64 };
+/// Each level takes a part of a stack.
+const DEPTH: Shape = Shape::Int { min: 1, max: 32 };
 
 const DELEGATION: Shape = Shape::Map(&[
     Key::new("maxDepth", DEPTH, "How deep workers may call workers.").default("5"),

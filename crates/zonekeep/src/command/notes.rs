@@ -86,7 +86,9 @@ pub(super) fn notes(facts: &Facts<'_>) -> Vec<String> {
             "Note: The command was ended because it printed more than {}.",
             shown("output").unwrap_or_default()
         )),
-        Some(Over::Stopped) => notes.push("Note: The command was stopped by the user.".to_owned()),
+        Some(Over::Stopped) => {
+            notes.push("Note: The command was stopped, because the run is over.".to_owned())
+        }
         _ => {}
     }
     match ended.signal {

@@ -74,7 +74,7 @@ impl Sandbox {
     /// Runs a command line of an agent: as the rules say, at once, after a
     /// question, or never.
     pub fn shell(&self, call: &ShellCall) -> Result<Ran, Error> {
-        self.now().shell_now(call)
+        self.now_for_command().shell_now(call)
     }
 
     fn shell_now(&self, call: &ShellCall) -> Result<Ran, Error> {
