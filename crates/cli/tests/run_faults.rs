@@ -258,12 +258,15 @@ fn one_kill(
         found = find();
     }
     thread::sleep(delay);
+    let own = keeper();
     let mut last = find().filter(|pid| found == Some(*pid));
     last.into_iter().for_each(kill);
     let mut killed = Instant::now();
-    // A first process that was made ahead, and had nothing to do yet, is replaced.
+    // A first process that was made ahead, and had nothing to do yet, is replaced by
+    // the same keeper.
     while matches!(victim, Victim::Init) && !name(child.id()).is_empty() && since.elapsed() < LATE {
-        if let Some(next) = find().filter(|next| last != Some(*next)) {
+        let next = find().filter(|next| last != Some(*next) && keeper() == own);
+        if let Some(next) = next {
             kill(next);
             (last, killed) = (Some(next), Instant::now());
         }
