@@ -333,6 +333,14 @@ fn turns() -> Vec<Turn> {
     ]
 }
 
+/// Trusts the project's file, which passes on variables.
+fn trust(project: &Project) {
+    let state = zonekeep::StateDir::at(project.state().join("zonekeep"));
+    let file = zonekeep::Project::at(&project.path(""), &Default::default()).unwrap();
+    let reach = zonekeep::Session::reach(&file, &state).unwrap();
+    zonekeep::trust::TrustStore::new(&state).trust(&file, &reach).unwrap();
+}
+
 #[test]
 fn no_command_gets_a_key() {
     let config = format!("{CONFIG}  pass_env: [OPENAI_API_KEY, OTHER]\n");
@@ -345,11 +353,12 @@ fn no_command_gets_a_key() {
         command.env("OPENAI_API_KEY", "sesame").env("OTHER", "open").args(args);
         project.finish(&mut command)
     };
+    trust(&project);
     // The control: a command that the user starts gets what the file passes on.
     let shell = "echo [$OPENAI_API_KEY] [$OTHER]";
     let control = run(&["run", "--", "sh", "-c", shell]);
-    if control.exit == 125 {
-        return skip("no command can be run here, or the file needs trust");
+    if control.stderr.contains("unavailable") {
+        return skip("no command can be run here");
     }
     assert_eq!(control.stdout.trim(), "[sesame] [open]", "{control}");
     let worked = run(&["work", "main", "go", "--approve", "all"]);
