@@ -63,7 +63,7 @@ fn a_shell_is_interactive() {
     terminal.type_in("\x1a");
     terminal.wait_for("Stopped");
     terminal.wait_for("inside> ");
-    terminal.type_in("kill -KILL %1; wait; echo go''ne\n");
+    terminal.type_in("kill -KILL %1; disown %1; echo go''ne\n");
     terminal.wait_for("gone");
     terminal.type_in("exit 9\n");
     let (exit, settings, screen) = terminal.end();
