@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use insta::assert_snapshot;
 use serde_json::Value;
 use zonekeep_testkit::provider::{Provider, Turn};
-use zonekeep_testkit::{PATIENCE, Project, skip};
+use zonekeep_testkit::{PATIENCE, Project, eventually, skip};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_zonekeep");
 
@@ -274,6 +274,33 @@ fn a_killed_run_leaves_a_record_and_can_go_on() {
     assert!(!project.exists("out/1"));
     let run = project.zonekeep(["work", "--resume", &session_of(&project)]);
     assert_eq!(run.exit, 2, "{run}");
+}
+
+/// Returns how many processes run this command line.
+fn running(line: &[u8]) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines.filter(|other| other == line).count()
+}
+
+#[test]
+fn a_killed_run_leaves_no_process() {
+    let replies = "main: [{ call: { shell: { command: exec sleep 271828, timeout: 600 } } }]\n";
+    let project = project().file("replies.yaml", replies);
+    let mut command = project.command();
+    command.args(["work", "main", "go", "--approve", "all", "--json"]).stdout(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let line = b"sleep\x00271828\0";
+    let begun = eventually("the command to run", || match child.try_wait().unwrap() {
+        Some(_) => Some(false),
+        None => (running(line) > 0).then_some(true),
+    });
+    if !begun {
+        return skip("no command can be run here");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    eventually("nothing to be left", || (running(line) == 0).then_some(()));
 }
 
 #[test]
