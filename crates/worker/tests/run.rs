@@ -342,3 +342,42 @@ fn a_run_that_was_interrupted_goes_on() {
     assert_eq!(conversation.say("and now?", Vec::new()).unwrap().output, "5 messages");
     assert!(matches!(runner.resume("00"), Err(WorkError::Resume(_))));
 }
+
+#[test]
+fn a_model_that_counts_no_tokens_still_uses_them_up() {
+    let place = place();
+    let endless = |_: &zonekeep_worker::model::Request<'_>| {
+        let reply = calls(&[("list_files", json!({ "path": "/in" }))])?;
+        Ok(Reply { usage: Usage::default(), ..reply })
+    };
+    let run = |budget| {
+        let settings = Settings { budget, max_turns: Some(40), ..Settings::default() };
+        let (runner, _) = place.runner(Nobody, settings, endless);
+        runner.work("main", "x", &[]).unwrap()
+    };
+    // The control: nothing else ends it before.
+    assert_eq!(run(None).ended, Ended::MaxTurns);
+    let outcome = run(Some(50));
+    assert_eq!(outcome.ended, Ended::Budget);
+    assert!(outcome.usage.total() >= 50, "{outcome:?}");
+}
+
+#[test]
+fn replies_are_read_from_the_project_alone() {
+    use zonekeep_worker::model::{Settings as Models, open};
+    let place = place().file("replies.yaml", "main: [{ say: hi }]\n");
+    let outside = place.temp.path().join("outside.yaml");
+    std::fs::write(&outside, "main: [{ say: hi }]\n").unwrap();
+    std::os::unix::fs::symlink(&outside, place.path("link.yaml")).unwrap();
+    std::os::unix::fs::symlink("replies.yaml", place.path("inside.yaml")).unwrap();
+    let models = Models::new(place.path(""));
+    for (file, works) in [
+        ("replies.yaml", true),
+        ("inside.yaml", true),
+        ("link.yaml", false),
+        ("../outside.yaml", false),
+        (outside.to_str().unwrap(), false),
+    ] {
+        assert_eq!(open(&format!("scripted:{file}"), &models).is_ok(), works, "{file}");
+    }
+}

@@ -67,7 +67,14 @@ impl Scripted {
         if !Path::new(file).components().all(inside) {
             return Err(failed("the file has to be in the project directory".to_owned()));
         }
-        let text = read_text(&settings.project_dir.join(file));
+        let path = settings.project_dir.join(file);
+        // A link counts for where it leads.
+        if let (Ok(real), Ok(dir)) = (path.canonicalize(), settings.project_dir.canonicalize())
+            && !real.starts_with(dir)
+        {
+            return Err(failed("the file has to be in the project directory".to_owned()));
+        }
+        let text = read_text(&path);
         let text = text.map_err(|error| failed(error.to_string()))?;
         let value = yaml_value(&text, file).map_err(|problems| {
             let problem = problems.into_iter().next();
