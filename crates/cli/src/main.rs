@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 
 mod commands;
 mod failure;
+mod mcp;
 mod output;
 mod project_args;
 mod relay;
@@ -20,7 +21,7 @@ mod view;
 /// One YAML file says which directories an agent may use and what it has to ask for.
 /// Start with `zonekeep init`, look with `zonekeep check` and `zonekeep explain`,
 /// call what an agent can call with `zonekeep tool`, run commands with `zonekeep run`
-/// and workers with `zonekeep work`. `zonekeep doctor` says what this machine enforces.
+/// and workers with `zonekeep work`; `zonekeep mcp` serves other agents. `zonekeep doctor` says what this machine enforces.
 #[derive(Parser)]
 #[command(name = "zonekeep", version, max_term_width = 90)]
 struct Cli {
@@ -31,6 +32,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Run(commands::run::Args),
+    Mcp(commands::mcp::Args),
     Work(commands::work::Args),
     Chat(commands::chat::Args),
     Init(commands::init::Args),
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Run(args) => commands::run::run(args),
+        Command::Mcp(args) => commands::mcp::run(args),
         Command::Work(args) => commands::work::run(args),
         Command::Chat(args) => commands::chat::run(args),
         Command::Init(args) => commands::init::run(args),

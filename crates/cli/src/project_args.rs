@@ -28,7 +28,7 @@ pub(crate) struct ProjectArgs {
     pub(crate) project: Option<PathBuf>,
     /// Add a zone, or replace one: NAME=PATH, NAME=PATH:ro or NAME=PATH:rw (ro if left out)
     #[arg(long = "zone", value_name = "NAME=PATH[:ro|rw]")]
-    zones: Vec<String>,
+    pub(crate) zones: Vec<String>,
     /// Set a value of the project file, such as approval.mode=strict
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
@@ -156,20 +156,39 @@ impl SandboxArgs {
     /// Opens a sandbox, and says how its commands are confined. Where commands
     /// get directories of their own and no file names zones, there are none.
     pub(crate) fn open_with(&self, confine: Confine) -> Result<Sandbox, Failure> {
-        let mut project = self.project.load()?;
+        let (mut project, worker) = read_project(&self.project, self.worker.as_deref())?;
         if !confine.places.is_empty() {
             project.policy.zones.retain(|zone| !matches!(zone.path.at, At::Default));
         }
-        let worker = self.worker.as_deref().map(|path| read_worker(path, &mut project));
-        let worker = worker.transpose()?;
         let (approver, socket) = self.approve.open(&Stop::new())?;
-        let session = Session::open_with(&project, &state()?, approver, confine)?;
+        let sandbox = open_sandbox(&project, worker.as_ref(), approver, confine)?;
         ApproveArgs::announce(socket.as_deref());
-        match worker {
-            None => Ok(session.sandbox()),
-            Some(worker) => {
-                session.sandbox_for(&worker.needs).map_err(|error| Failure::new(NEGATIVE, error))
-            }
+        Ok(sandbox)
+    }
+}
+
+/// Reads a project, and the worker file whose needs are to be met.
+pub(crate) fn read_project(
+    args: &ProjectArgs,
+    worker: Option<&Path>,
+) -> Result<(Project, Option<WorkerFile>), Failure> {
+    let mut project = args.load()?;
+    let worker = worker.map(|path| read_worker(path, &mut project)).transpose()?;
+    Ok((project, worker))
+}
+
+/// Opens a sandbox with what a worker needs, or with all that the project has.
+pub(crate) fn open_sandbox(
+    project: &Project,
+    worker: Option<&WorkerFile>,
+    approver: Box<dyn Approver>,
+    confine: Confine,
+) -> Result<Sandbox, Failure> {
+    let session = Session::open_with(project, &state()?, approver, confine)?;
+    match worker {
+        None => Ok(session.sandbox()),
+        Some(worker) => {
+            session.sandbox_for(&worker.needs).map_err(|error| Failure::new(NEGATIVE, error))
         }
     }
 }
@@ -218,18 +237,22 @@ impl ApproveArgs {
     }
 
     fn answer_within(&self) -> Result<Option<Duration>, Failure> {
-        let Some(text) = &self.answer_within else { return Ok(None) };
-        let mut limits = Limits::none();
-        match limits.set("time", text).map(|()| limits.wall_ms) {
-            Ok(Some(millis)) => Ok(Some(Duration::from_millis(millis))),
-            _ => Err(Failure::message(USAGE, format!("--answer-within cannot be '{text}'"))
-                .hint("write a time such as 30s or 5m")),
-        }
+        self.answer_within.as_ref().map(|text| time("--answer-within", text)).transpose()
+    }
+}
+
+/// Reads the time that a flag gives.
+pub(crate) fn time(flag: &str, text: &str) -> Result<Duration, Failure> {
+    let mut limits = Limits::none();
+    match limits.set("time", text).map(|()| limits.wall_ms) {
+        Ok(Some(millis)) => Ok(Duration::from_millis(millis)),
+        _ => Err(Failure::message(USAGE, format!("{flag} cannot be '{text}'"))
+            .hint("write a time such as 30s or 5m")),
     }
 }
 
 /// Says why an approver cannot be used.
-fn unfit(error: Unfit) -> Failure {
+pub(crate) fn unfit(error: Unfit) -> Failure {
     let hint = error.hint();
     Failure::new(UNSAFE, error).hint(hint)
 }

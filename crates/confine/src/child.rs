@@ -80,6 +80,26 @@ impl Kept {
     }
 }
 
+/// A function that takes what a command prints.
+pub type Hear = dyn Fn(&[u8]) + Send + Sync;
+
+/// Hears what a command prints, as it comes.
+#[derive(Clone)]
+pub struct Ear(Arc<Hear>);
+
+impl Ear {
+    /// Returns an ear that passes what it hears to a function.
+    pub fn new(hear: Arc<Hear>) -> Self {
+        Ear(hear)
+    }
+}
+
+impl std::fmt::Debug for Ear {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ear").finish_non_exhaustive()
+    }
+}
+
 /// How a captured command is run.
 #[derive(Debug)]
 pub struct Capture<'i> {
@@ -89,11 +109,14 @@ pub struct Capture<'i> {
     pub keep: usize,
     /// Ends the command once something can be read from it, or it is closed.
     pub stop: Option<Arc<OwnedFd>>,
+    /// Hears both streams, all of them, beside what is kept. It is called by whoever
+    /// waits for the command: while it takes its time, time limits wait too.
+    pub ear: Option<Ear>,
 }
 
 impl Default for Capture<'_> {
     fn default() -> Self {
-        Capture { input: None, keep: KEPT, stop: None }
+        Capture { input: None, keep: KEPT, stop: None, ear: None }
     }
 }
 
@@ -120,6 +143,7 @@ pub struct Running {
     deadline: Option<Instant>,
     limit: Option<u64>,
     stop: Option<Arc<OwnedFd>>,
+    ear: Option<Ear>,
     over: Option<Over>,
     ended: Option<Ended>,
 }
@@ -148,6 +172,7 @@ impl Running {
             deadline: limits.wall_ms.map(|ms| begun + Duration::from_millis(ms)),
             limit: limits.output,
             stop: capture.stop,
+            ear: capture.ear,
             over: None,
             ended: None,
         })
@@ -218,7 +243,12 @@ impl Running {
         let mut buffer = [0; 64 * 1024];
         match rustix::io::read(pipe, &mut buffer) {
             Ok(0) => self.pipes[stream] = None,
-            Ok(n) => self.kept[stream].push(&buffer[..n]),
+            Ok(n) => {
+                self.kept[stream].push(&buffer[..n]);
+                if let Some(Ear(hear)) = &self.ear {
+                    hear(&buffer[..n]);
+                }
+            }
             Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
             Err(errno) => return Err(io::Error::from(errno).into()),
         }

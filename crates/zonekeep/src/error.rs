@@ -7,6 +7,8 @@ use zonekeep_files::Fault;
 use zonekeep_policy::denial::shown;
 use zonekeep_policy::{AgentPath, Denial};
 
+use crate::approve::Request;
+
 /// Why something did not happen, in words for the agent that asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -43,6 +45,10 @@ pub enum Error {
         /// What is missing, in words for the user.
         reason: String,
     },
+    /// Somebody has to be asked, and this call does not wait for the answer: see
+    /// [`Sandbox::deferring`](crate::Sandbox::deferring). Nothing has happened.
+    #[error("Cannot {}: it needs the user's approval, which is not given yet.", shown(&.0.summary()))]
+    Open(Box<Request>),
     /// The call itself was wrong.
     #[error("Cannot use {tool}: {reason}")]
     BadArguments {
@@ -119,6 +125,7 @@ impl Error {
             Error::Failed(failure) => failure.fault.code(),
             Error::Unrecorded { .. } | Error::HalfRecorded { .. } => "audit",
             Error::Unconfined { .. } => "unconfined",
+            Error::Open(_) => "open",
             Error::BadArguments { .. } => "bad_arguments",
         }
     }
@@ -129,7 +136,7 @@ impl Error {
             Error::Denied(denial) => denial.path(),
             Error::Failed(failure) => Some(&failure.path),
             Error::Unrecorded { path, .. } | Error::HalfRecorded { path, .. } => Some(path),
-            Error::BadArguments { .. } | Error::Unconfined { .. } => None,
+            Error::BadArguments { .. } | Error::Unconfined { .. } | Error::Open(_) => None,
         }
     }
 

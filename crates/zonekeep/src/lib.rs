@@ -33,6 +33,7 @@ pub mod tools;
 pub mod trust;
 pub mod work;
 
+mod ask;
 mod error;
 mod exposure;
 mod ground;
@@ -42,7 +43,9 @@ mod sandbox;
 mod session;
 mod state;
 mod stop;
+mod watch;
 
+pub use ask::Given;
 pub use error::{Error, Failure};
 pub use ground::GroundError;
 pub use project::{Project, ProjectError};
@@ -50,6 +53,7 @@ pub use sandbox::{Listed, Matches, Paths, Sandbox};
 pub use session::{OpenError, Session};
 pub use state::StateDir;
 pub use stop::{Stop, StopFd};
+pub use watch::Watch;
 
 pub use zonekeep_confine as confine;
 pub use zonekeep_files as files;

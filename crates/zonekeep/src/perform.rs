@@ -12,10 +12,10 @@ use zonekeep_policy::{
 };
 
 use crate::approve::{Key, Remember, Request};
-use crate::audit::{AnswerRecord, Record, RuleRecord};
+use crate::audit::{Record, RuleRecord};
 use crate::error::{Error, Failure};
 use crate::sandbox::Sandbox;
-use crate::{time, tools};
+use crate::{ask, time, tools};
 
 /// Writes out what would change at a place.
 pub(crate) type Diff<'a> = &'a dyn Fn(&Sandbox, &Place) -> Option<String>;
@@ -129,16 +129,18 @@ impl Sandbox {
             Verdict::Deny(mut denial) => {
                 record.verdict = "deny".into();
                 name_what_exists(&mut denial);
-                Err(denial)
+                Err(denial.into())
             }
         };
         let permit = match permit {
             Ok(permit) => permit,
-            Err(denial) => {
-                refused(&mut record, &denial);
-                record.duration_us = start.elapsed().as_micros() as u64;
-                self.write_down(&record).map_err(unrecorded)?;
-                return Err(denial.into());
+            Err(error) => {
+                if let Error::Denied(denial) = &error {
+                    refused(&mut record, denial);
+                    record.duration_us = start.elapsed().as_micros() as u64;
+                    self.write_down(&record).map_err(unrecorded)?;
+                }
+                return Err(error);
             }
         };
 
@@ -190,7 +192,7 @@ impl Sandbox {
         }
     }
 
-    /// Puts a question to the approver, unless the answer is remembered.
+    /// Puts a question about an action, unless the answer is remembered.
     fn ask(
         &self,
         question: Question,
@@ -198,22 +200,11 @@ impl Sandbox {
         details: Vec<(String, String)>,
         diff: Option<Diff<'_>>,
         record: &mut Record<'_>,
-    ) -> Result<Permit, Denial> {
+    ) -> Result<Permit, Error> {
         let action = question.action().clone();
-        if let Some(held) =
-            self.shared().memory.recall(self.grant().is_tainted(), Key::of(&action, &details))
-        {
-            record.answer = Some(AnswerRecord {
-                approved: true,
-                by: held.by.into(),
-                remember: "session".into(),
-                note: None,
-            });
+        let key = Key::of(&action, &details);
+        if self.remembers(|recall| recall(key.clone()), record) {
             return Ok(question.approved());
-        }
-        let mut reasons = question.reasons.clone();
-        if let Some(first) = reasons.first_mut() {
-            *first = format!("{first} ({})", rule.at);
         }
         let request = Request {
             id: record.id.to_string(),
@@ -222,38 +213,20 @@ impl Sandbox {
             verb: action.verb.to_string(),
             path: action.target.path.to_string(),
             to: action.to.as_ref().map(|to| to.path.to_string()),
-            reasons,
+            reasons: ask::reasons(&question.reasons, rule),
             details,
             diff: diff.and_then(|diff| diff(self, question.place()?)),
             ..Request::default()
         };
-        // Whoever is asked may never answer: that it was asked stays.
-        record.outcome = "asked".into();
-        if self.write_down(record).is_err() {
-            let (verb, path) = (action.verb.phrase(), action.target.given.clone());
-            let reason = "the question could not be written to the audit log".to_owned();
-            return Err(Denial::Unasked { verb, path, reason });
-        }
-        let approver = &self.shared().approver;
-        let answer = approver.ask(&request).held_to(&request);
-        record.answer = Some(AnswerRecord {
-            approved: answer.approved,
-            by: approver.name().to_owned().into(),
-            remember: answer.remember.shown().into(),
-            note: answer.note.clone().map(Cow::Owned),
-        });
-        let (verb, path) = (action.verb.phrase(), action.target.given.clone());
-        if answer.approved {
-            if answer.remember == Remember::Session {
-                let by = approver.name().to_owned();
-                let key = Key::of(&action, &request.details);
-                self.shared().memory.keep(self.grant().is_tainted(), key, request.summary(), by);
-            }
-            Ok(question.approved())
-        } else if let Some(reason) = answer.unasked {
-            Err(Denial::Unasked { verb, path, reason })
-        } else {
-            Err(Denial::Declined { verb, path, note: answer.note })
+        let summary = request.summary();
+        let keep = |remember: &Remember| (*remember == Remember::Session).then_some((key, summary));
+        let (verb, path) = (action.verb.phrase(), action.target.given);
+        match self.put(request, keep, record) {
+            Ok(()) => Ok(question.approved()),
+            Err(not_yes) => Err(not_yes.error(
+                |note| Denial::Declined { verb, path: path.clone(), note },
+                |reason| Denial::Unasked { verb, path: path.clone(), reason },
+            )),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use zonekeep_confine::child::{Ear, Hear};
 use zonekeep_files::edit::{Edit, Edited};
 use zonekeep_files::list::{GlobOptions, Listing};
 use zonekeep_files::read::{Content, Page};
@@ -16,6 +17,7 @@ use zonekeep_policy::{
     Verb,
 };
 
+use crate::ask::Given;
 use crate::command::{Background, Enclosure, Placed};
 use crate::error::Error;
 use crate::held::Held;
@@ -62,6 +64,10 @@ pub struct Sandbox {
     placed: bool,
     background: Arc<Background>,
     stop: Stop,
+    /// Where it waits for no answer: those that it was given.
+    given: Option<Arc<Vec<Given>>>,
+    /// Hears what commands print.
+    ear: Option<Ear>,
 }
 
 /// A grant, and all that it is carried out with.
@@ -211,6 +217,8 @@ impl Sandbox {
             placed: true,
             background: Arc::default(),
             stop: Stop::new(),
+            given: None,
+            ear: None,
         }
     }
 
@@ -262,6 +270,16 @@ impl Sandbox {
         &self.hold().backings[mount]
     }
 
+    /// Returns the name of the session, which stands in each of its records.
+    pub fn session_id(&self) -> &str {
+        &self.shared.id
+    }
+
+    /// Returns the project's directory, for the embedding program only.
+    pub fn project_dir(&self) -> &Path {
+        &self.shared.policy.project
+    }
+
     /// Returns the background commands of this sandbox.
     pub fn background(&self) -> &Background {
         &self.background
@@ -282,6 +300,36 @@ impl Sandbox {
     #[must_use]
     pub fn stopped_by(&self, stop: &Stop) -> Self {
         Sandbox { stop: stop.clone(), ..self.clone() }
+    }
+
+    /// Returns the same sandbox, which waits for no answer and has these.
+    pub(crate) fn with_given(&self, given: Vec<Given>) -> Self {
+        Sandbox { given: Some(Arc::new(given)), ..self.clone() }
+    }
+
+    pub(crate) fn given(&self) -> Option<&[Given]> {
+        self.given.as_deref().map(Vec::as_slice)
+    }
+
+    /// Returns the same sandbox, which passes on what its commands print, as it
+    /// comes: standard output and standard error, in pieces of any length that may
+    /// end within a character.
+    ///
+    /// Commands in the background are not heard, nor are those of the workers that
+    /// are called from here. The function is called by whoever waits for the command
+    /// and holds it up while it runs, so it should only pass the bytes on.
+    #[must_use]
+    pub fn heard_by(&self, hear: Arc<Hear>) -> Self {
+        Sandbox { ear: Some(Ear::new(hear)), ..self.clone() }
+    }
+
+    /// Returns the same sandbox, whose commands nobody hears.
+    pub(crate) fn unheard(&self) -> Self {
+        Sandbox { ear: None, ..self.clone() }
+    }
+
+    pub(crate) fn ear(&self) -> Option<&Ear> {
+        self.ear.as_ref()
     }
 
     /// Returns the word that ends this sandbox's commands.

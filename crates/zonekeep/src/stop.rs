@@ -56,7 +56,11 @@ impl Stop {
     /// Returns one that hears this one too.
     pub fn below(&self) -> Self {
         let stop = Stop::new();
-        lock(&self.0.below).push(Arc::downgrade(&stop.0));
+        let mut below = lock(&self.0.below);
+        // Those that nobody listens to any more are forgotten.
+        below.retain(|inner| inner.strong_count() > 0);
+        below.push(Arc::downgrade(&stop.0));
+        drop(below);
         if self.is_said() {
             stop.say();
         }

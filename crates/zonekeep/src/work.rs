@@ -11,7 +11,8 @@ use zonekeep_policy::denial::shown;
 use zonekeep_policy::{Denial, Needs, Rule, Verb};
 
 use crate::approve::{self, Key, Remember};
-use crate::audit::{AnswerRecord, Record, WorkRecord};
+use crate::ask;
+use crate::audit::{Record, WorkRecord};
 use crate::error::Error;
 use crate::perform::{refused, rule_record};
 use crate::sandbox::Sandbox;
@@ -84,7 +85,7 @@ impl Sandbox {
         record.rule = Some(rule_record(&rule).into_owned());
         let permit = match verdict {
             CallVerdict::Allow(permit) => Ok(permit),
-            CallVerdict::Deny(denial) => Err(denial),
+            CallVerdict::Deny(denial) => Err(denial.into()),
             CallVerdict::Ask(question) => {
                 record.verdict = "ask".into();
                 this.ask_call(question, &rule, call, &mut record)
@@ -92,7 +93,8 @@ impl Sandbox {
         };
         match permit {
             Ok(permit) => Ok(PermittedCall { sandbox: self.clone(), permit, record, begun }),
-            Err(denial) => Err(this.refuse_call(record, denial, begun)),
+            Err(Error::Denied(denial)) => Err(this.refuse_call(record, denial, begun)),
+            Err(error) => Err(error),
         }
     }
 
@@ -114,23 +116,11 @@ impl Sandbox {
         rule: &Rule,
         call: &WorkerCall<'_>,
         record: &mut Record<'static>,
-    ) -> Result<CallPermit, Denial> {
-        let tainted = self.grant().is_tainted();
+    ) -> Result<CallPermit, Error> {
         let worker = self.grant().worker().map(str::to_owned);
         let key = Key::Call { worker: worker.clone(), callee: call.worker.to_owned() };
-        let (memory, approver) = (&self.shared().memory, &self.shared().approver);
-        if let Some(held) = memory.recall(tainted, key.clone()) {
-            record.answer = Some(AnswerRecord {
-                approved: true,
-                by: held.by.into(),
-                remember: "session".into(),
-                note: None,
-            });
+        if self.remembers(|recall| recall(key.clone()), record) {
             return Ok(question.approved());
-        }
-        let mut reasons = question.reasons.clone();
-        if let Some(first) = reasons.first_mut() {
-            *first = format!("{first} ({})", rule.at);
         }
         let input: String = call.input.chars().take(MAX_SHOWN).collect();
         let mut details = vec![("input".to_owned(), input)];
@@ -145,32 +135,18 @@ impl Sandbox {
             tool: "call_worker".to_owned(),
             verb: "call".to_owned(),
             path: call.worker.to_owned(),
-            reasons,
+            reasons: ask::reasons(&question.reasons, rule),
             details,
             ..approve::Request::default()
         };
-        let worker = call.worker.to_owned();
-        record.outcome = "asked".into();
-        if self.write_down(record).is_err() {
-            let reason = "the question could not be written to the audit log".to_owned();
-            return Err(Denial::CallUnasked { worker, reason });
-        }
-        let answer = approver.ask(&request).held_to(&request);
-        record.answer = Some(AnswerRecord {
-            approved: answer.approved,
-            by: approver.name().to_owned().into(),
-            remember: answer.remember.shown().into(),
-            note: answer.note.clone().map(Cow::Owned),
-        });
-        if answer.approved {
-            if answer.remember == Remember::Session {
-                memory.keep(tainted, key, request.summary(), approver.name().to_owned());
-            }
-            Ok(question.approved())
-        } else if let Some(reason) = answer.unasked {
-            Err(Denial::CallUnasked { worker, reason })
-        } else {
-            Err(Denial::CallDeclined { worker, note: answer.note })
+        let summary = request.summary();
+        let keep = |remember: &Remember| (*remember == Remember::Session).then_some((key, summary));
+        match self.put(request, keep, record) {
+            Ok(()) => Ok(question.approved()),
+            Err(not_yes) => Err(not_yes.error(
+                |note| Denial::CallDeclined { worker: call.worker.to_owned(), note },
+                |reason| Denial::CallUnasked { worker: call.worker.to_owned(), reason },
+            )),
         }
     }
 }

@@ -216,8 +216,13 @@ fn attend(args: &Args) -> Result<ExitCode, Failure> {
                 Notice::Settled { id, how } => {
                     let before = waiting.len();
                     waiting.retain(|(_, request)| request.id != id);
-                    if how == How::TimedOut && waiting.len() < before {
-                        eprintln!("zonekeep: {} was not answered in time", visible(&id));
+                    let gone = match how {
+                        How::TimedOut => Some("was not answered in time"),
+                        How::Withdrawn => Some("is not asked any more"),
+                        _ => None,
+                    };
+                    if let Some(gone) = gone.filter(|_| waiting.len() < before) {
+                        eprintln!("zonekeep: {} {gone}", visible(&id));
                     }
                 }
                 Notice::Error { message, .. } => eprintln!("zonekeep: {}", visible(&message)),

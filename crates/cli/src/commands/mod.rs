@@ -7,6 +7,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod init;
 pub(crate) mod log;
+pub(crate) mod mcp;
 #[cfg(target_os = "linux")]
 pub(crate) mod quarantine;
 pub(crate) mod replay;

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use sha2::{Digest, Sha256};
 
 /// The version of the JSON form, which stands in it as `"version": 1`.
 ///
@@ -129,6 +130,14 @@ impl Request {
     /// Returns what is asked, such as `write /output/a.md`.
     pub fn summary(&self) -> String {
         self.to_string()
+    }
+
+    /// Returns a name for what is asked, the same for the same question whenever
+    /// and by whichever call it is put: everything but the id counts.
+    pub fn digest(&self) -> String {
+        let request = Request { id: String::new(), ..self.clone() };
+        let text = serde_json::to_vec(&request).expect("a question is plain data");
+        Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Returns the pattern that a yes can be given for.

@@ -11,6 +11,8 @@ use crate::stop::Stop;
 
 /// The most lines that are shown before the rest is shown on request.
 const MAX_DIFF_LINES: usize = 200;
+/// The most lines that a form shows of a command or of what would change.
+const MAX_FORM_LINES: usize = 400;
 /// Where a line is folded, so that it cannot run on into lines of ours; earlier
 /// on a terminal that is narrower.
 const FOLD: usize = 100;
@@ -110,11 +112,19 @@ fn read_line(input: &mut dyn BufRead) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&line).into_owned()))
 }
 
+/// Writes a question out for a form: who wants what, why it is asked, what would
+/// change. Nothing in it can hide, or look like a line of Zonekeep's own.
+pub fn written(request: &Request) -> String {
+    Page { fold: FOLD }.question(request, Amount::Form)
+}
+
 /// How much of a long question is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Amount {
     Beginning,
     All,
+    /// What a form can show, where nobody can ask for more.
+    Form,
 }
 
 impl Amount {
@@ -123,6 +133,15 @@ impl Amount {
         match self {
             Amount::Beginning => most,
             Amount::All => usize::MAX,
+            Amount::Form => MAX_FORM_LINES,
+        }
+    }
+
+    /// Says that there is more to see.
+    fn more(self, text: &mut String, left: usize, of: &str) {
+        if left > 0 {
+            let where_to = if self == Amount::Form { " are not shown" } else { ": v shows them" };
+            text.push_str(&format!("  … {left} more {of}{where_to}\n"));
         }
     }
 }
@@ -202,29 +221,9 @@ impl Page {
         Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
     }
 
-    /// Writes a question out: who wants what, why it is asked, what would change.
+    /// Writes a question out, with the answers that there are.
     fn render(self, request: &Request, amount: Amount) -> String {
-        let who = one_line(request.worker.as_deref().unwrap_or("The agent"));
-        let mut text = String::from("\n");
-        match &request.command {
-            Some(command) => self.command(&mut text, &who, request, command, amount),
-            None => {
-                let what = format!("{} {}", one_line(&request.verb), quoted(&request.path));
-                let wants = format!("{who} wants to {what}");
-                self.fold(&mut text, "  ", &wants);
-                if let Some(to) = &request.to {
-                    self.fold(&mut text, "  ", &format!("to {}", quoted(to)));
-                }
-                self.about(&mut text, request);
-            }
-        }
-        if let Some(diff) = &request.diff {
-            let most = amount.of(MAX_DIFF_LINES);
-            for line in diff.lines().take(most) {
-                self.fold(&mut text, "  | ", &visible(line));
-            }
-            more(&mut text, diff.lines().count().saturating_sub(most), "lines");
-        }
+        let mut text = self.question(request, amount);
         text.push_str("  y  yes, this once\n");
         match &request.command {
             Some(command) => {
@@ -244,6 +243,32 @@ impl Page {
             }
         }
         text.push_str("  n  no\n");
+        text
+    }
+
+    /// Writes out who wants what, why it is asked, what would change.
+    fn question(self, request: &Request, amount: Amount) -> String {
+        let who = one_line(request.worker.as_deref().unwrap_or("The agent"));
+        let mut text = String::from("\n");
+        match &request.command {
+            Some(command) => self.command(&mut text, &who, request, command, amount),
+            None => {
+                let what = format!("{} {}", one_line(&request.verb), quoted(&request.path));
+                let wants = format!("{who} wants to {what}");
+                self.fold(&mut text, "  ", &wants);
+                if let Some(to) = &request.to {
+                    self.fold(&mut text, "  ", &format!("to {}", quoted(to)));
+                }
+                self.about(&mut text, request);
+            }
+        }
+        if let Some(diff) = &request.diff {
+            let most = amount.of(MAX_DIFF_LINES);
+            for line in diff.lines().take(most) {
+                self.fold(&mut text, "  | ", &visible(line));
+            }
+            amount.more(&mut text, diff.lines().count().saturating_sub(most), "lines");
+        }
         text
     }
 
@@ -278,7 +303,7 @@ impl Page {
             text.push_str(line);
             text.push('\n');
         }
-        more(text, shown.lines().count().saturating_sub(most), "lines");
+        amount.more(text, shown.lines().count().saturating_sub(most), "lines");
         self.fold(text, "  ", &format!("in {}", quoted(&command.cwd)));
         if command.background {
             text.push_str("  in the background, where it goes on by itself\n");
@@ -295,7 +320,7 @@ impl Page {
                 self.fold(text, "    ", &format!("by the rule: {}", one_line(rule)));
             }
         }
-        more(text, parts.len().saturating_sub(most), "parts that need consent");
+        amount.more(text, parts.len().saturating_sub(most), "parts that need consent");
         let network = command.network.as_deref().map_or("none".to_owned(), one_line);
         self.fold(text, "  ", &format!("network: {network}"));
     }
@@ -318,13 +343,6 @@ impl Page {
             text.push(c);
         }
         text.push('\n');
-    }
-}
-
-/// Says that there is more to see.
-fn more(text: &mut String, left: usize, of: &str) {
-    if left > 0 {
-        text.push_str(&format!("  … {left} more {of}: v shows them\n"));
     }
 }
 

@@ -52,7 +52,8 @@ impl Sandbox {
             match start {
                 Ok((cwd, start)) => {
                     let stop = self.stop().fd().ok().map(Into::into);
-                    let capture = Capture { input, stop, ..Capture::default() };
+                    let ear = self.ear().cloned();
+                    let capture = Capture { input, stop, ear, ..Capture::default() };
                     Ok(Ok((cwd, Running::start(&enclosed.tree, start, capture)?)))
                 }
                 Err(error) => Ok(Err(error)),
@@ -96,7 +97,7 @@ impl Sandbox {
                 return self.not_run(written, error).map(|_: Outcome| 0);
             }
         };
-        let (sandbox, command) = (self.clone(), command.clone());
+        let (sandbox, command) = (self.unheard(), command.clone());
         let line = command.line();
         Ok(self.background().add(line, running, move |output| match output {
             Ok(output) => sandbox.finish(written, &command, &enclosed, cwd, Some(output)),

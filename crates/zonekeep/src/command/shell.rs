@@ -1,6 +1,5 @@
 //! What an agent wants to run: judged, asked about, confined and written down.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::time::{Duration, Instant};
@@ -15,7 +14,8 @@ use zonekeep_policy::{AgentPath, Approval, Denial, Grant, Rule, Verb};
 
 use super::{Command, Judged, Outcome};
 use crate::approve::{self, CommandAsked, Key, Part, Remember};
-use crate::audit::{AnswerRecord, JudgedRecord, PartRecord, Record, RuleRecord, RunRecord};
+use crate::ask;
+use crate::audit::{JudgedRecord, PartRecord, Record, RuleRecord, RunRecord};
 use crate::error::Error;
 use crate::perform::{name_what_exists, refused, rule_record};
 use crate::sandbox::Sandbox;
@@ -91,10 +91,11 @@ impl Sandbox {
         let judged = self.judge_here(&call.command, &cwd);
         let permit = judged.and_then(|judging| {
             note(&mut record, call, &judging);
-            self.permit(judging, call, &mut record).map_err(Error::from)
+            self.permit(judging, call, &mut record)
         });
         let (permit, mode, os_sandbox) = match permit {
             Ok(permitted) => permitted,
+            Err(error @ Error::Open(_)) => return Err(error),
             Err(error) => {
                 record.duration_us = begun.elapsed().as_micros() as u64;
                 match &error {
@@ -164,14 +165,14 @@ impl Sandbox {
         judging: Judging,
         call: &ShellCall,
         record: &mut Record<'static>,
-    ) -> Result<(CommandPermit, ShellMode, bool), Denial> {
+    ) -> Result<(CommandPermit, ShellMode, bool), Error> {
         let Judging { mode, os_sandbox, judgement, .. } = judging;
         let CommandJudgement { verdict, rule, decision } = judgement;
         let permit = match verdict {
             CommandVerdict::Allow(permit) => permit,
             CommandVerdict::Deny(mut denial) => {
                 name_what_exists(&mut denial);
-                return Err(denial);
+                return Err(denial.into());
             }
             CommandVerdict::Ask(question) => {
                 self.ask_command(question, &rule, &decision, mode, call, record)?
@@ -180,8 +181,7 @@ impl Sandbox {
         Ok((permit, mode, os_sandbox))
     }
 
-    /// Puts a question about a command to the approver, unless the answer is
-    /// remembered.
+    /// Puts a question about a command, unless the answer is remembered.
     fn ask_command(
         &self,
         question: CommandQuestion,
@@ -190,9 +190,7 @@ impl Sandbox {
         mode: ShellMode,
         call: &ShellCall,
         record: &mut Record<'static>,
-    ) -> Result<CommandPermit, Denial> {
-        let (memory, approver) = (&self.shared().memory, &self.shared().approver);
-        let tainted = self.grant().is_tainted();
+    ) -> Result<CommandPermit, Error> {
         let cwd = question.request().cwd.to_string();
         let gets = format!("{:?}", hosts(question.granted()));
         let worker = self.grant().worker().map(str::to_owned);
@@ -212,30 +210,23 @@ impl Sandbox {
             background: call.background,
             gets: gets.clone(),
         };
-        let held = memory.recall(tainted, line.clone()).or_else(|| {
-            // Every command that needs a yes must have one.
-            let asked = decision.parts.iter().filter(|part| needs_yes(part));
-            let held = asked.map(|part| memory.recall(tainted, pattern(&shell::suggest(part)?)));
-            let clear = !decision.must_ask && !decision.degraded && decision.unparsed.is_none();
-            held.collect::<Option<Vec<_>>>().filter(|_| clear)?.pop()
-        });
-        if let Some(held) = held {
-            record.answer = Some(AnswerRecord {
-                approved: true,
-                by: held.by.into(),
-                remember: "session".into(),
-                note: None,
-            });
+        let remembered = |recall: &dyn Fn(Key) -> Option<String>| {
+            recall(line.clone()).or_else(|| {
+                // Every command that needs a yes must have one.
+                let asked = decision.parts.iter().filter(|part| needs_yes(part));
+                let held = asked.map(|part| recall(pattern(&shell::suggest(part)?)));
+                let clear = !decision.must_ask && !decision.degraded && decision.unparsed.is_none();
+                held.collect::<Option<Vec<_>>>().filter(|_| clear)?.pop()
+            })
+        };
+        if self.remembers(remembered, record) {
             return Ok(question.approved());
         }
         let unasked =
             |reason: String| Denial::CommandUnasked { line: call.command.clone(), reason };
-        if decision.must_ask && !approver.considers() {
-            return Err(unasked("only the user can tell whether a rule forbids it".to_owned()));
-        }
-        let mut reasons = question.reasons.clone();
-        if let Some(first) = reasons.first_mut() {
-            *first = format!("{first} ({})", rule.at);
+        if decision.must_ask && !self.is_considered() {
+            let reason = "only the user can tell whether a rule forbids it";
+            return Err(unasked(reason.to_owned()).into());
         }
         let asked = CommandAsked {
             line: call.command.clone(),
@@ -246,36 +237,22 @@ impl Sandbox {
             background: call.background,
         };
         let request = approve::Request {
-            worker: self.grant().worker().map(str::to_owned),
-            reasons,
+            worker: worker.clone(),
+            reasons: ask::reasons(&question.reasons, rule),
             ..approve::Request::of_command(record.id.to_string(), "shell", asked)
         };
-        // Whoever is asked may never answer: that it was asked stays.
-        record.outcome = "asked".into();
-        if self.write_down(record).is_err() {
-            return Err(unasked("the question could not be written to the audit log".to_owned()));
-        }
-        let answer = approver.ask(&request).held_to(&request);
-        record.answer = Some(AnswerRecord {
-            approved: answer.approved,
-            by: approver.name().to_owned().into(),
-            remember: answer.remember.shown().into(),
-            note: answer.note.clone().map(Cow::Owned),
-        });
-        if answer.approved {
-            let key = match &answer.remember {
-                Remember::Once => None,
-                Remember::Session => Some((line, request.summary())),
-                Remember::Pattern(given) => Some((pattern(given), format!("run {given} …"))),
-            };
-            if let Some((key, what)) = key {
-                memory.keep(tainted, key, what, approver.name().to_owned());
-            }
-            Ok(question.approved())
-        } else if let Some(reason) = answer.unasked {
-            Err(unasked(reason))
-        } else {
-            Err(Denial::CommandDeclined { line: call.command.clone(), note: answer.note })
+        let summary = request.summary();
+        let keep = |remember: &Remember| match remember {
+            Remember::Once => None,
+            Remember::Session => Some((line.clone(), summary)),
+            Remember::Pattern(given) => Some((pattern(given), format!("run {given} …"))),
+        };
+        match self.put(request, keep, record) {
+            Ok(()) => Ok(question.approved()),
+            Err(not_yes) => Err(not_yes.error(
+                |note| Denial::CommandDeclined { line: call.command.clone(), note },
+                unasked,
+            )),
         }
     }
 }

@@ -13,6 +13,7 @@ pub(super) const TOOL: Tool = Tool {
     description: "Copy a file. Fails if the destination exists, unless `overwrite` is set.",
     hints: CHANGES,
     schema: relocation::schema,
+    output: relocation::output_schema,
     run,
 };
 

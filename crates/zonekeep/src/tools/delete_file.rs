@@ -13,6 +13,7 @@ pub(super) const TOOL: Tool = Tool {
     description: "Delete a file, a link, or an empty directory. There is no way back.",
     hints: Hints { idempotent: true, ..CHANGES },
     schema: || schema::object(&[("path", schema::path())], &["path"]),
+    output: || schema::result(&[("path", schema::real_path())]),
     run,
 };
 

@@ -39,6 +39,15 @@ pub(super) const TOOL: Tool = Tool {
             &["path"],
         )
     },
+    output: || {
+        schema::result(&[
+            ("path", schema::real_path()),
+            ("replacements", schema::number(0, "How many were made")),
+            ("bytes", schema::number(0, "The new size of the file")),
+            ("hash", schema::hash()),
+            ("diff", schema::text("What changed; the beginning of a long one")),
+        ])
+    },
     run,
 };
 

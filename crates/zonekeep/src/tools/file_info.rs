@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use zonekeep_files::Kind;
 
-use super::list_files::kind_name;
+use super::list_files::{kind, kind_name};
 use super::{LOOKS, Output, Tool, arguments, count, schema};
 use crate::error::Error;
 use crate::sandbox::Sandbox;
@@ -17,6 +17,19 @@ pub(super) const TOOL: Tool = Tool {
                   file or directory.",
     hints: LOOKS,
     schema: || schema::object(&[("path", schema::path())], &["path"]),
+    output: || {
+        let modified = schema::text("When the content last changed: UTC, as in RFC 3339");
+        let mode = schema::text("The permission bits, three octal digits");
+        schema::result(&[
+            ("path", schema::real_path()),
+            ("type", kind()),
+            ("size", schema::number(0, "The size in bytes")),
+            ("modified", schema::or_null(modified)),
+            ("mode", schema::or_null(mode)),
+            ("writable", schema::truth("Whether it may be written, if need be after a question")),
+            ("hash", schema::or_null(schema::hash())),
+        ])
+    },
     run,
 };
 

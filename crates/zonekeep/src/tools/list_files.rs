@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use zonekeep_files::Kind;
 use zonekeep_files::list::GlobOptions;
 
-use super::{LOOKS, Output, Tool, arguments, schema};
+use super::schema::{self, Shape};
+use super::{LOOKS, Output, Tool, arguments};
 use crate::error::Error;
 use crate::sandbox::Sandbox;
 
@@ -33,6 +34,26 @@ pub(super) const TOOL: Tool = Tool {
                 ("limit", schema::number(1, "How many names to return, 1000 if left out")),
             ],
             &[],
+        )
+    },
+    output: || {
+        let entry = schema::result(&[("name", schema::text("The name")), ("type", kind())]);
+        let file = json!({ "type": "string" });
+        schema::shapes(
+            &[
+                ("path", schema::text("The absolute path of the directory")),
+                ("entries", schema::list(entry, "Without a pattern: what is in it, sorted")),
+                ("pattern", schema::text("The pattern, where one was given")),
+                ("files", schema::list(file, "With a pattern: paths below it, sorted")),
+                ("total", schema::number(0, "How many there are in all")),
+                ("truncated", schema::truth("Whether there are more than these")),
+                ("unreadable", schema::number(0, "How many directories could not be read")),
+            ],
+            &["path", "total", "truncated"],
+            &[
+                Shape { told_by: None, has: &["entries"] },
+                Shape { told_by: None, has: &["pattern", "files", "unreadable"] },
+            ],
         )
     },
     run,
@@ -101,6 +122,11 @@ fn show(names: &[&str], total: u64, unreadable: u64) -> String {
         n => note(format!("{n} directories could not be read.")),
     }
     text
+}
+
+/// The schema of what [`kind_name`] returns.
+pub(super) fn kind() -> Value {
+    schema::choice(&["file", "directory", "link", "special"], "What it is")
 }
 
 pub(super) fn kind_name(kind: Kind) -> &'static str {

@@ -55,6 +55,7 @@ pub struct Tool {
     /// What a client may assume.
     pub hints: Hints,
     schema: fn() -> Value,
+    output: fn() -> Value,
     run: fn(&Sandbox, Value) -> Result<Output, Error>,
 }
 
@@ -64,6 +65,11 @@ impl Tool {
         (self.schema)()
     }
 
+    /// Returns the JSON Schema of [`Output::value`].
+    pub fn output_schema(&self) -> Value {
+        (self.output)()
+    }
+
     /// Returns all of it as one JSON object.
     pub fn describe(&self) -> Value {
         json!({
@@ -71,6 +77,7 @@ impl Tool {
             "title": self.title,
             "description": self.description,
             "inputSchema": self.schema(),
+            "outputSchema": self.output_schema(),
             "annotations": {
                 "readOnlyHint": self.hints.read_only,
                 "destructiveHint": self.hints.destructive,

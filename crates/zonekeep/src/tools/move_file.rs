@@ -13,6 +13,7 @@ pub(super) const TOOL: Tool = Tool {
     description: "Move or rename a file or directory. Fails if the destination exists, unless `overwrite` is set.",
     hints: CHANGES,
     schema: relocation::schema,
+    output: relocation::output_schema,
     run,
 };
 

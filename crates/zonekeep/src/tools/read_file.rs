@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use zonekeep_files::read::{Content, Cut, Page, Text};
 use zonekeep_files::text::LineEndings;
 
-use super::{Image, LOOKS, Output, Tool, arguments, schema};
+use super::schema::{self, Shape};
+use super::{Image, LOOKS, Output, Tool, arguments};
 use crate::error::Error;
 use crate::sandbox::Sandbox;
 
@@ -59,8 +60,55 @@ pub(super) const TOOL: Tool = Tool {
             &["path"],
         )
     },
+    output,
     run,
 };
+
+fn output() -> Value {
+    let whole = |description| schema::number(0, description);
+    let next = schema::or_null(whole("Where to go on, when more follows"));
+    let cut = schema::choice(&["lines", "bytes"], "What ended the page");
+    let endings = schema::choice(&["none", "lf", "crlf", "mixed"], "How its lines end");
+    schema::shapes(
+        &[
+            ("type", schema::choice(&["text", "image", "base64"], "How the content is given")),
+            ("content", schema::text("The page; an image is given beside this")),
+            ("bytes", whole("The size of the file")),
+            ("total_lines", schema::or_null(whole("How many lines the file has, where known"))),
+            ("first_line", whole("The number of the first line of the page")),
+            ("output_lines", whole("How many lines the page has")),
+            ("truncated", schema::truth("Whether more follows")),
+            ("truncated_by", schema::or_null(cut)),
+            ("next_offset", next),
+            ("encoding", schema::text("How the text is written in the file")),
+            ("line_endings", endings),
+            ("mime_type", schema::text("The type of an image")),
+            ("hash", schema::or_null(schema::hash())),
+        ],
+        &["type", "bytes", "hash"],
+        &[
+            Shape {
+                told_by: Some(("type", "text")),
+                has: &[
+                    "content",
+                    "total_lines",
+                    "first_line",
+                    "output_lines",
+                    "truncated",
+                    "truncated_by",
+                    "next_offset",
+                    "encoding",
+                    "line_endings",
+                ],
+            },
+            Shape { told_by: Some(("type", "image")), has: &["mime_type"] },
+            Shape {
+                told_by: Some(("type", "base64")),
+                has: &["content", "truncated", "next_offset"],
+            },
+        ],
+    )
+}
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "lowercase")]

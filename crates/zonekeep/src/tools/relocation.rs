@@ -34,6 +34,13 @@ pub(super) fn schema() -> Value {
     )
 }
 
+pub(super) fn output_schema() -> Value {
+    schema::result(&[
+        ("source", schema::text("The absolute path of what was there")),
+        ("destination", schema::text("The absolute path where it is now")),
+    ])
+}
+
 pub(super) fn output(sandbox: &Sandbox, past: &str, args: &Arguments) -> Output {
     let (from, to) = (sandbox.shown_path(&args.source), sandbox.shown_path(&args.destination));
     let text = format!("{past} {from} to {to}.");

@@ -47,6 +47,27 @@ pub(super) const TOOL: Tool = Tool {
             &["pattern"],
         )
     },
+    output: || {
+        let line = schema::result(&[
+            ("line", schema::number(1, "Its number")),
+            ("text", schema::text("The line; the beginning of a long one")),
+            ("match", schema::truth("Whether it matches, or stands beside one that does")),
+        ]);
+        let file = schema::result(&[
+            ("path", schema::text("The path, relative to where the search began")),
+            ("lines", schema::list(line, "Its lines")),
+        ]);
+        schema::result(&[
+            ("files", schema::list(file, "The files with matches, sorted")),
+            ("total_matches", schema::number(0, "How many lines match in all")),
+            ("files_with_matches", schema::number(0, "How many files have one")),
+            ("files_searched", schema::number(0, "How many files were searched")),
+            ("skipped_binary", schema::number(0, "How many were not text")),
+            ("skipped_large", schema::number(0, "How many were too large")),
+            ("unreadable", schema::number(0, "How many could not be read")),
+            ("truncated", schema::truth("Whether there are more matches than these")),
+        ])
+    },
     run,
 };
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Hints, Output, Tool, arguments, schema};
+use super::schema::{self, Shape};
+use super::{Hints, Output, Tool, arguments};
 use crate::command::{JobState, Outcome, Ran, ShellCall};
 use crate::error::Error;
 use crate::sandbox::Sandbox;
@@ -34,6 +35,18 @@ pub(super) const TOOL: Tool = Tool {
                 ("background", schema::flag("Return at once, and let it go on")),
             ],
             &["command"],
+        )
+    },
+    output: || {
+        let mut properties = ended().to_vec();
+        properties.push(("job", schema::number(1, "Its number, if it went to the background")));
+        schema::shapes(
+            &properties,
+            &[],
+            &[
+                Shape { told_by: None, has: &ended().map(|(name, _)| name) },
+                Shape { told_by: None, has: &["job"] },
+            ],
         )
     },
     run,
@@ -89,6 +102,26 @@ pub(super) fn text(outcome: &Outcome) -> String {
         text.push_str(note);
     }
     text
+}
+
+/// The schemas of what [`describe`] returns.
+pub(super) fn ended() -> [(&'static str, Value); 12] {
+    let note = json!({ "type": "string" });
+    let number = |description| json!({ "type": "integer", "description": description });
+    [
+        ("stdout", schema::text("What it printed; the beginning and the end of a long text")),
+        ("stderr", schema::text("What it said beside that")),
+        ("exit_code", schema::or_null(number("Its exit status, unless a signal ended it"))),
+        ("signal", schema::or_null(number("The signal that ended it"))),
+        ("failed", schema::truth("Whether it did not end with status 0")),
+        ("timed_out", schema::truth("Whether it was ended because it took too long")),
+        ("truncated", schema::truth("Whether part of what it printed was left out")),
+        ("cwd", schema::text("Where it ran")),
+        ("duration_ms", schema::number(0, "How long it ran, in milliseconds")),
+        ("network", schema::truth("Whether it could reach anything")),
+        ("held", schema::truth("Whether it was held back at a boundary")),
+        ("notes", schema::list(note, "What is worth knowing about it, a sentence each")),
+    ]
 }
 
 /// Returns what a command came to, for programs.

@@ -3,8 +3,9 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::shell::{describe, state_words, text};
-use super::{Hints, Output, Tool, arguments, schema};
+use super::schema::{self, Shape};
+use super::shell::{describe, ended, state_words, text};
+use super::{Hints, Output, Tool, arguments};
 use crate::command::{Job, JobState};
 use crate::error::Error;
 use crate::sandbox::Sandbox;
@@ -31,6 +32,25 @@ pub(super) const TOOL: Tool = Tool {
                 ),
             ],
             &["action"],
+        )
+    },
+    output: || {
+        let mut properties = job().to_vec();
+        let all = schema::list(schema::result(&job()), "For list: all of them, the oldest first");
+        properties.extend([
+            ("jobs", all),
+            ("stopped", schema::truth("For stop: whether it still ran")),
+            ("sent", schema::truth("For signal: whether it still ran")),
+        ]);
+        schema::shapes(
+            &properties,
+            &[],
+            &[
+                Shape { told_by: None, has: &["jobs"] },
+                Shape { told_by: None, has: &job().map(|(name, _)| name) },
+                Shape { told_by: None, has: &["job", "stopped"] },
+                Shape { told_by: None, has: &["job", "sent"] },
+            ],
         )
     },
     run,
@@ -123,6 +143,18 @@ fn text_of(job: &Job) -> String {
             format!("{}\n[{}{why}]", text.trim_end_matches('\n'), state_words(state))
         }
     }
+}
+
+/// The schemas of what [`value_of`] returns.
+fn job() -> [(&'static str, Value); 6] {
+    [
+        ("job", schema::number(1, "Its number")),
+        ("command", schema::text("The command line")),
+        ("state", schema::choice(&["running", "ended", "lost"], "Where it stands")),
+        ("stdout", schema::text("What it has printed so far")),
+        ("stderr", schema::text("What it has said beside that")),
+        ("outcome", schema::or_null(schema::result(&ended()))),
+    ]
 }
 
 fn value_of(job: &Job) -> Value {

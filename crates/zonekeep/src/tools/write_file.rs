@@ -31,6 +31,15 @@ pub(super) const TOOL: Tool = Tool {
             &["path", "content"],
         )
     },
+    output: || {
+        schema::result(&[
+            ("path", schema::real_path()),
+            ("bytes", schema::number(0, "How many bytes were written")),
+            ("size", schema::number(0, "The new size of the file")),
+            ("created", schema::truth("Whether the file is new")),
+            ("hash", schema::or_null(schema::hash())),
+        ])
+    },
     run,
 };
 

@@ -12,14 +12,16 @@
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::answer::in_words;
 use super::{Answer, Approver, Opening, Request, Unfit, Version, WAIT};
 use crate::state::StateDir;
+use crate::stop::Stop;
 
 mod client;
 mod place;
@@ -70,6 +72,20 @@ impl Socket {
     pub fn path(&self) -> Option<&Path> {
         self.server.get().map(|server| server.path.as_path())
     }
+
+    /// Returns whether somebody who has shown the key is attached right now.
+    pub fn attached(&self) -> bool {
+        self.server.get().is_some_and(|server| server.desk.attached.load(Ordering::SeqCst) > 0)
+    }
+
+    /// Asks, and waits for the answer until `stop` is said: then the question is
+    /// withdrawn, those who are attached are told so, and the answer is no.
+    pub fn ask_until(&self, request: &Request, stop: &Stop) -> Answer {
+        match self.server.get() {
+            Some(server) => server.ask(request, self.limit, stop),
+            None => Answer::unasked("nobody can be asked yet"),
+        }
+    }
 }
 
 impl Approver for Socket {
@@ -82,10 +98,7 @@ impl Approver for Socket {
     }
 
     fn ask(&self, request: &Request) -> Answer {
-        match self.server.get() {
-            Some(server) => server.ask(request, self.limit),
-            None => Answer::unasked("nobody can be asked yet"),
-        }
+        self.ask_until(request, &Stop::new())
     }
 
     fn name(&self) -> &str {
@@ -108,7 +121,8 @@ impl Server {
             let (wake, woken) = UnixStream::pair()?;
             wake.set_nonblocking(true)?;
             woken.set_nonblocking(true)?;
-            let desk = Arc::new(Desk { wake, papers: Mutex::default() });
+            let desk =
+                Arc::new(Desk { wake, papers: Mutex::default(), attached: AtomicUsize::new(0) });
             let greeting = wire::Notice::Session {
                 version: Version,
                 session: opening.session.to_owned(),
@@ -129,20 +143,33 @@ impl Server {
         }
     }
 
-    fn ask(&self, request: &Request, limit: Duration) -> Answer {
+    fn ask(&self, request: &Request, limit: Duration, stop: &Stop) -> Answer {
+        let withdrawn = || Answer::unasked("the question was withdrawn");
+        if stop.is_said() {
+            return withdrawn();
+        }
         let line = wire::line(&Notice::Request(Box::new(request.clone())));
-        let (reply, answer) = mpsc::sync_channel(1);
+        let (answer_to, answer) = mpsc::sync_channel(1);
+        // Rings for an answer, and when the word to stop is said.
+        let bell = stop.below();
+        let reply = Asker { answer_to, bell: bell.clone() };
         if let Err(reason) = self.desk.put(&request.id, line, reply) {
             return Answer::unasked(reason);
         }
-        let late = || Answer::unasked(format!("nobody answered within {}", in_words(limit)));
-        match answer.recv_timeout(limit) {
-            Ok(answer) => answer,
-            Err(_) => match self.desk.take(&request.id, How::TimedOut) {
-                Some(_) => late(),
-                // It was answered in this very moment.
-                None => answer.try_recv().unwrap_or_else(|_| late()),
-            },
+        let since = Instant::now();
+        // The bell may give up early where there are no descriptors to be had.
+        while !bell.wait(limit.saturating_sub(since.elapsed())) && since.elapsed() < limit {}
+        let (how, no) = match stop.is_said() {
+            true => (How::Withdrawn, withdrawn()),
+            false => (
+                How::TimedOut,
+                Answer::unasked(format!("nobody answered within {}", in_words(limit))),
+            ),
+        };
+        match self.desk.take(&request.id, how) {
+            Some(_) => no,
+            // It was answered: whoever took it says what in this very moment.
+            None => answer.recv().unwrap_or(no),
         }
     }
 }
@@ -163,6 +190,8 @@ struct Desk {
     /// A byte here makes the server look.
     wake: UnixStream,
     papers: Mutex<Papers>,
+    /// How many are attached who have shown the key.
+    attached: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -181,7 +210,22 @@ struct Waiting {
     number: u64,
     id: String,
     line: Arc<[u8]>,
-    reply: SyncSender<Answer>,
+    reply: Asker,
+}
+
+/// The way back to whoever asked.
+#[derive(Debug)]
+struct Asker {
+    answer_to: SyncSender<Answer>,
+    bell: Stop,
+}
+
+impl Asker {
+    fn send(self, answer: Answer) {
+        // There is room for the one answer.
+        let _ = self.answer_to.try_send(answer);
+        self.bell.say();
+    }
 }
 
 impl Desk {
@@ -196,7 +240,7 @@ impl Desk {
     }
 
     /// Adds a question; fails with a reason to follow "approval, and".
-    fn put(&self, id: &str, line: Vec<u8>, reply: SyncSender<Answer>) -> Result<(), &'static str> {
+    fn put(&self, id: &str, line: Vec<u8>, reply: Asker) -> Result<(), &'static str> {
         let mut papers = self.papers();
         let bytes: usize = papers.waiting.iter().map(|waiting| waiting.line.len()).sum();
         if papers.closed {
@@ -217,7 +261,7 @@ impl Desk {
     }
 
     /// Takes a question away, because it is settled.
-    fn take(&self, id: &str, how: How) -> Option<SyncSender<Answer>> {
+    fn take(&self, id: &str, how: How) -> Option<Asker> {
         let mut papers = self.papers();
         let at = papers.waiting.iter().position(|waiting| waiting.id == id)?;
         let Waiting { number, id, reply, .. } = papers.waiting.remove(at);

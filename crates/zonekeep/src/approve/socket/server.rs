@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -67,11 +68,20 @@ impl Hall {
             }
             self.let_in();
             self.tell_news();
+            // Before anybody can read that they are attached.
+            self.count();
             for guest in &mut self.guests {
                 guest.flush();
             }
             self.guests.retain(|guest| !guest.is_done());
+            self.count();
         }
+    }
+
+    /// Notes how many are attached who have shown the key.
+    fn count(&self) {
+        let known = self.guests.iter().filter(|guest| guest.is_known && !guest.is_done());
+        self.desk.attached.store(known.count(), Ordering::SeqCst);
     }
 
     /// Waits until there is something to do; returns who has said something.
@@ -189,8 +199,7 @@ impl Hall {
                 match self.desk.take(&id, How::Answered) {
                     Some(reply) => {
                         let answer = Answer { approved, note, remember, ..Answer::default() };
-                        // There is room for the one answer.
-                        let _ = reply.try_send(answer);
+                        reply.send(answer);
                         guest.say(&Notice::Accepted { id });
                     }
                     None => {
@@ -216,6 +225,12 @@ impl Hall {
         }
         self.guests[at].say(&greeting);
         self.guests[at].backlog.extend(lines);
+    }
+}
+
+impl Drop for Hall {
+    fn drop(&mut self) {
+        self.desk.attached.store(0, Ordering::SeqCst);
     }
 }
 

@@ -52,6 +52,8 @@ pub enum How {
     Answered,
     /// Nobody did in time, which is a no.
     TimedOut,
+    /// Whoever asked does not wait for an answer any more, which is a no.
+    Withdrawn,
 }
 
 /// What whoever is attached says to a session.
@@ -110,6 +112,10 @@ mod tests {
             (
                 Notice::Settled { id: "s-1".into(), how: How::TimedOut },
                 json!({"type": "settled", "id": "s-1", "how": "timed_out"}),
+            ),
+            (
+                Notice::Settled { id: "s-1".into(), how: How::Withdrawn },
+                json!({"type": "settled", "id": "s-1", "how": "withdrawn"}),
             ),
             (
                 Notice::Error { id: None, message: "no".into() },

@@ -1,0 +1,115 @@
+//! `zonekeep mcp`: serves the sandbox to clients of the Model Context Protocol.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use zonekeep::approve::{AllNo, AllYes, Approver, Program, Socket};
+
+use crate::failure::{Failure, USAGE};
+use crate::mcp::{self, Asks, Http, Serving};
+use crate::project_args::{ProjectArgs, state, time, unfit};
+
+/// Serve the sandbox to an agent by the Model Context Protocol
+///
+/// Speaks on standard input and output; clients start it by themselves. The agent
+/// gets the tools of `zonekeep tool --list`, held to the project file, and what
+/// the rules ask for is asked in the client.
+///
+/// Examples:
+///   claude mcp add zonekeep -- zonekeep mcp
+///   zonekeep mcp --worker review.worker
+///   zonekeep mcp --http 127.0.0.1:7333 --token-file ~/.config/zonekeep/token
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    project: ProjectArgs,
+    /// Use what this worker file needs instead of the whole project
+    #[arg(long, value_name = "FILE")]
+    worker: Option<PathBuf>,
+    /// Who answers questions: client (the client asks its user; where it cannot, whoever
+    /// is attached with `zonekeep approve`), socket (whoever is attached), all (every
+    /// answer is yes), none (every answer is no), or a program's path
+    #[arg(long, value_name = "WHO", default_value = "client")]
+    approve: Who,
+    /// How long an answer may take, such as 30s (5m if left out)
+    #[arg(long, value_name = "TIME")]
+    answer_within: Option<String>,
+    /// Serve on a port instead, such as 127.0.0.1:7333
+    #[arg(long, value_name = "ADDR", requires = "token_file")]
+    http: Option<SocketAddr>,
+    /// The file with the token that clients have to send; made where it is missing
+    #[arg(long, value_name = "FILE", requires = "http")]
+    token_file: Option<PathBuf>,
+    /// A name that clients may know the port by, beside its address
+    #[arg(long, value_name = "NAME", requires = "http")]
+    allow_host: Vec<String>,
+    /// Web pages that may talk to the port, such as https://example.org; none if left out
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    allow_origin: Vec<String>,
+}
+
+/// Who answers questions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Who {
+    Client,
+    Socket,
+    All,
+    None,
+    Program(PathBuf),
+}
+
+impl FromStr for Who {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "client" => Who::Client,
+            "socket" => Who::Socket,
+            "all" => Who::All,
+            "none" => Who::None,
+            path if path.contains('/') => Who::Program(path.into()),
+            _ => return Err("write client, socket, all, none, or a program's path".to_owned()),
+        })
+    }
+}
+
+pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
+    let within = match &args.answer_within {
+        Some(text) => time("--answer-within", text)?,
+        None => Duration::from_secs(5 * 60),
+    };
+    let http = match (args.http, args.token_file) {
+        (Some(addr), Some(token_file)) => {
+            let (hosts, origins) = (args.allow_host, args.allow_origin);
+            Some(Http { addr, token_file, hosts, origins })
+        }
+        (None, None) => None,
+        _ => return Err(Failure::message(USAGE, "--http and --token-file belong together")),
+    };
+    let asks = match &args.approve {
+        Who::Client => Asks::Client,
+        Who::Socket => Asks::Socket,
+        Who::All | Who::None | Who::Program(_) => Asks::Itself,
+    };
+    let who = args.approve;
+    let answering = Box::new(move || {
+        let approver: Box<dyn Approver> = match &who {
+            Who::All => Box::new(AllYes),
+            Who::None => Box::new(AllNo),
+            Who::Program(path) => Box::new(Program::new(path).map_err(unfit)?.within(within)),
+            Who::Client | Who::Socket => {
+                let socket = Arc::new(Socket::of_user(&state()?).within(within));
+                return Ok((Box::new(Arc::clone(&socket)) as Box<dyn Approver>, Some(socket)));
+            }
+        };
+        Ok((approver, None))
+    });
+    let (project, worker) = (args.project, args.worker);
+    mcp::serve(Serving { project, worker, asks, answering, within, http })?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,86 @@
+//! The calls under way: how many, how they are ended, and who has to wait.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
+use tokio_util::sync::CancellationToken;
+
+/// The most calls under way at a time; more are refused.
+pub(super) const MAX_CALLS: usize = 4096;
+/// The most commands that run at a time; more wait.
+const MAX_COMMANDS: usize = 32;
+/// The most other calls that are worked on at a time; more wait.
+const MAX_OTHERS: usize = 64;
+/// How many threads there may be for calls.
+pub(super) const THREADS: usize = MAX_COMMANDS + MAX_OTHERS + 16;
+/// How long calls may take to end once the client is gone.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// The calls under way.
+pub(super) struct Desk {
+    calls: AtomicUsize,
+    ended: Notify,
+    commands: Semaphore,
+    others: Semaphore,
+    /// Said when the client is gone, or the server is to end.
+    over: CancellationToken,
+}
+
+/// A call under way.
+pub(super) struct Ticket<'d>(&'d Desk);
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        self.0.calls.fetch_sub(1, Ordering::SeqCst);
+        self.0.ended.notify_waiters();
+    }
+}
+
+impl Desk {
+    pub(super) fn new() -> Self {
+        Desk {
+            calls: AtomicUsize::new(0),
+            ended: Notify::new(),
+            commands: Semaphore::new(MAX_COMMANDS),
+            others: Semaphore::new(MAX_OTHERS),
+            over: CancellationToken::new(),
+        }
+    }
+
+    /// Takes a call on; `None` where there are too many.
+    pub(super) fn take(&self) -> Option<Ticket<'_>> {
+        if self.calls.fetch_add(1, Ordering::SeqCst) >= MAX_CALLS || self.over.is_cancelled() {
+            self.calls.fetch_sub(1, Ordering::SeqCst);
+            return None;
+        }
+        Some(Ticket(self))
+    }
+
+    /// Waits until a call can be worked on. Commands, which take long, do not keep
+    /// others waiting.
+    pub(super) async fn turn(&self, is_command: bool) -> Option<SemaphorePermit<'_>> {
+        let turns = if is_command { &self.commands } else { &self.others };
+        turns.acquire().await.ok()
+    }
+
+    /// Returns the word that ends all calls.
+    pub(super) fn over(&self) -> &CancellationToken {
+        &self.over
+    }
+
+    /// Ends all calls and waits until they have ended, for a while.
+    pub(super) async fn close(&self) {
+        self.over.cancel();
+        let ended = async {
+            loop {
+                let next = self.ended.notified();
+                if self.calls.load(Ordering::SeqCst) == 0 {
+                    return;
+                }
+                next.await;
+            }
+        };
+        let _ = tokio::time::timeout(GRACE, ended).await;
+    }
+}

@@ -1,0 +1,188 @@
+//! The rules in force: read when the server starts, and again when their files
+//! change. What cannot be used changes nothing.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use zonekeep::approve::{Approver, Socket, visible};
+use zonekeep::command::Confine;
+use zonekeep::{Sandbox, project, tools};
+
+use crate::failure::{Failure, UNSAFE};
+use crate::project_args::{ProjectArgs, open_sandbox, read_project};
+
+/// How often rules that cannot be used are tried again: the user may trust them
+/// meanwhile, which changes no file of the project's.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// Who answers questions.
+pub(super) type Answering =
+    Box<dyn Fn() -> Result<(Box<dyn Approver>, Option<Arc<Socket>>), Failure> + Send + Sync>;
+
+/// The rules, and what is done under them.
+pub(super) struct Rules {
+    args: ProjectArgs,
+    worker: Option<PathBuf>,
+    answering: Answering,
+    in_force: Mutex<InForce>,
+}
+
+struct InForce {
+    sandbox: Sandbox,
+    socket: Option<Arc<Socket>>,
+    sessions: Vec<String>,
+    files: Vec<(PathBuf, Stamp)>,
+    /// Whether the rules in force come from a file.
+    had_file: bool,
+    /// Since when there are rules on disk that cannot be used.
+    broken: Option<Instant>,
+    /// Whether the agent is still to be told.
+    untold: bool,
+    /// How often the rules have changed.
+    version: u64,
+}
+
+/// What tells one state of a file from another.
+type Stamp = Option<(u64, u64, i64, i64, i64, u64)>;
+
+fn stamp(path: &Path) -> Stamp {
+    let meta = path.metadata().ok()?;
+    Some((meta.dev(), meta.ino(), meta.mtime(), meta.mtime_nsec(), meta.ctime_nsec(), meta.size()))
+}
+
+impl Rules {
+    pub(super) fn open(
+        args: ProjectArgs,
+        worker: Option<PathBuf>,
+        answering: Answering,
+    ) -> Result<Self, Failure> {
+        // Where the project lies is found out once.
+        let args = ProjectArgs { project: Some(args.dir()?), ..args };
+        let files = watched(&args, worker.as_deref());
+        let (sandbox, socket) = open(&args, worker.as_deref(), &answering)?;
+        let in_force = InForce {
+            sessions: vec![sandbox.session_id().to_owned()],
+            sandbox,
+            socket,
+            had_file: is_there(&files),
+            files,
+            broken: None,
+            untold: false,
+            version: 0,
+        };
+        Ok(Rules { args, worker, answering, in_force: Mutex::new(in_force) })
+    }
+
+    fn in_force(&self) -> MutexGuard<'_, InForce> {
+        self.in_force.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the sandbox under the rules that were last looked at.
+    pub(super) fn sandbox(&self) -> Sandbox {
+        self.in_force().sandbox.clone()
+    }
+
+    /// Returns where questions wait that the client cannot be asked.
+    pub(super) fn socket(&self) -> Option<Arc<Socket>> {
+        self.in_force().socket.clone()
+    }
+
+    /// Returns the names of the sessions of this server, the newest last.
+    pub(super) fn sessions(&self) -> Vec<String> {
+        self.in_force().sessions.clone()
+    }
+
+    /// Returns what the agent is to be told with the next result, once.
+    pub(super) fn news(&self) -> Option<&'static str> {
+        std::mem::take(&mut self.in_force().untold).then_some(
+            "Note: The user's settings for this sandbox have changed and cannot be used. The \
+             settings from before still hold. Tell the user to run `zonekeep check`.",
+        )
+    }
+
+    /// Looks whether the files have changed, and puts what they say in force. May
+    /// take a while; a call under way goes on as it was judged.
+    pub(super) fn look(&self) {
+        let mut in_force = self.in_force();
+        let files = watched(&self.args, self.worker.as_deref());
+        let retry = in_force.broken.is_some_and(|since| since.elapsed() >= AGAIN);
+        if files == in_force.files && !retry {
+            return;
+        }
+        let is_news = files != in_force.files;
+        let lost = in_force.had_file && !is_there(&files);
+        in_force.files = files;
+        let opened = match lost {
+            // Without a file there would be other rules, which nobody wrote.
+            true => Err(Failure::message(UNSAFE, "the project file is gone")),
+            false => open(&self.args, self.worker.as_deref(), &self.answering),
+        };
+        match opened {
+            Ok((sandbox, socket)) => {
+                // What the agent has read it still knows.
+                if let Some(by) = in_force.sandbox.tainted() {
+                    sandbox.taint(by);
+                }
+                in_force.sessions.push(sandbox.session_id().to_owned());
+                let before = std::mem::replace(&mut in_force.sandbox, sandbox);
+                in_force.socket = socket;
+                in_force.broken = None;
+                in_force.untold = false;
+                in_force.version += 1;
+                in_force.had_file = is_there(&in_force.files);
+                drop(in_force);
+                before.background().stop_all();
+                eprintln!(
+                    "zonekeep: the project's files have changed, and their rules are in force"
+                );
+            }
+            Err(failure) => {
+                in_force.broken = Some(Instant::now());
+                if !is_news {
+                    return;
+                }
+                in_force.untold = true;
+                let why = visible(&failure.error.to_string());
+                eprintln!(
+                    "zonekeep: the project's files have changed and cannot be used; the rules from before stay in force: {why}"
+                );
+            }
+        }
+    }
+
+    /// Returns how often the rules have changed.
+    pub(super) fn version(&self) -> u64 {
+        self.in_force().version
+    }
+
+    /// Returns the names of the tools that there are.
+    pub(super) fn tools(&self) -> Vec<&'static str> {
+        tools::available(&self.sandbox()).map(|tool| tool.name).collect()
+    }
+}
+
+/// Opens the project as it is on disk.
+fn open(
+    args: &ProjectArgs,
+    worker: Option<&Path>,
+    answering: &Answering,
+) -> Result<(Sandbox, Option<Arc<Socket>>), Failure> {
+    let (project, worker) = read_project(args, worker)?;
+    let (approver, socket) = answering()?;
+    let sandbox = open_sandbox(&project, worker.as_ref(), approver, Confine::default())?;
+    Ok((sandbox, socket))
+}
+
+/// Returns whether there is a project file among the watched ones.
+fn is_there(files: &[(PathBuf, Stamp)]) -> bool {
+    files.iter().take(project::FILE_NAMES.len()).any(|(_, stamp)| stamp.is_some())
+}
+
+/// Returns the files that the rules come from, as they are now.
+fn watched(args: &ProjectArgs, worker: Option<&Path>) -> Vec<(PathBuf, Stamp)> {
+    let dir = args.project.clone().unwrap_or_default();
+    let names = project::FILE_NAMES.iter().map(|name| dir.join(name));
+    names.chain(worker.map(Path::to_owned)).map(|path| (path.clone(), stamp(&path))).collect()
+}
