@@ -113,6 +113,11 @@ impl Sandbox {
                 (approver.ask(&request), approver.name().to_owned())
             }
         };
+        // Whoever was to have it is gone, or other rules hold.
+        let answer = match self.stop().is_said() {
+            true => Answer::unasked("the call was ended before there was an answer"),
+            false => answer,
+        };
         let answer = answer.held_to(&request);
         record.answer = Some(AnswerRecord {
             approved: answer.approved,

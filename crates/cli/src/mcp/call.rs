@@ -7,7 +7,6 @@ use std::time::Duration;
 use rmcp::RoleServer;
 use rmcp::model::{
     ErrorData, InputRequiredResult, InputResponses, ProgressNotificationParam, ProgressToken,
-    ProtocolVersion,
 };
 use rmcp::service::RequestContext;
 use sha2::{Digest, Sha256};
@@ -16,7 +15,8 @@ use zonekeep::approve::{Answer, Request};
 use zonekeep::{Error, Given, Sandbox, Stop};
 
 use super::question;
-use super::server::Server;
+use super::rules::InUse;
+use super::server::{Server, is_modern};
 
 /// How often new output is told.
 const TELL: Duration = Duration::from_millis(100);
@@ -40,12 +40,23 @@ pub(super) struct Repeated {
     pub(super) responses: Option<InputResponses>,
 }
 
-/// Says stop when it is dropped.
-struct Held(Stop);
+/// Says stop when it is dropped before what it is for has ended.
+struct Held {
+    stop: Stop,
+    ended: bool,
+}
+
+impl Held {
+    fn new() -> Self {
+        Held { stop: Stop::new(), ended: false }
+    }
+}
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.0.say();
+        if !self.ended {
+            self.stop.say();
+        }
     }
 }
 
@@ -109,33 +120,52 @@ impl Server {
             () = over.cancelled() => None,
         };
         let Some(_turn) = turn else { return Err(cancelled()) };
-        let held = Held(Stop::new());
-        let stop = held.0.clone();
+        let mut held = Held::new();
+        let stop = held.stop.clone();
         let token = context.meta.get_progress_token().filter(|_| is_command);
         let heard = token.is_some().then(Heard::default);
         let (rules, ear, defers) = (self.rules(), heard.clone(), self.asks_client());
+        let (begun, mut outdated) = tokio::sync::oneshot::channel();
         let thread = tokio::task::spawn_blocking(move || {
-            rules.look();
-            let mut sandbox = rules.sandbox().stopped_by(&stop);
+            let InUse { sandbox, outdated } = rules.use_now();
+            let _ = begun.send(outdated);
+            let mut sandbox = sandbox.stopped_by(&stop);
             if defers {
                 sandbox = sandbox.deferring(given);
             }
             if let Some(ear) = ear {
-                sandbox = sandbox.heard_by(Arc::new(move |bytes: &[u8]| ear.push(bytes)));
+                let (rules, quiet) = (Arc::clone(&rules), sandbox.clone());
+                sandbox = sandbox.heard_by(Arc::new(move |bytes: &[u8]| {
+                    rules.taint_as(&quiet);
+                    ear.push(bytes);
+                }));
             }
-            work(&sandbox)
+            let done = work(&sandbox);
+            // What the agent gets to know it knows under other rules too.
+            rules.taint_as(&sandbox);
+            done
         });
         let telling = tell(context, token, heard);
-        tokio::pin!(thread, telling);
+        let changed = async {
+            if let Ok(outdated) = (&mut outdated).await {
+                outdated.cancelled().await;
+            } else {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::pin!(thread, telling, changed);
         let mut stopped = false;
         let done = loop {
             tokio::select! {
                 done = &mut thread => break done,
                 () = &mut telling, if !stopped => {}
-                () = context.ct.cancelled(), if !stopped => { held.0.say(); stopped = true; }
-                () = over.cancelled(), if !stopped => { held.0.say(); stopped = true; }
+                () = &mut changed, if !stopped => { held.stop.say(); stopped = true; }
+                () = context.ct.cancelled(), if !stopped => { held.stop.say(); stopped = true; }
+                () = over.cancelled(), if !stopped => { held.stop.say(); stopped = true; }
             }
         };
+        // What goes on in the background goes on.
+        held.ended = true;
         done.map_err(|error| ErrorData::internal_error(format!("the call failed: {error}"), None))
     }
 
@@ -144,9 +174,7 @@ impl Server {
         let forms = context.client_capabilities().and_then(|client| client.elicitation);
         // A client that names no kind of form can show this one.
         let forms = forms.is_some_and(|forms| forms.form.is_some() || forms.url.is_none());
-        let version = context.protocol_version();
-        let again = version.is_some_and(|v| v.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
-        match (self.prefers_socket() || !forms, again) {
+        match (self.prefers_socket() || !forms, is_modern(context)) {
             (true, _) => Asks::Socket,
             (false, true) => Asks::Again,
             (false, false) => Asks::Form,
@@ -189,8 +217,8 @@ impl Server {
                           `zonekeep approve` there and call this again";
             return Ok((Answer::unasked(reason), by));
         }
-        let held = Held(Stop::new());
-        let (stop, request) = (held.0.clone(), request.clone());
+        let held = Held::new();
+        let (stop, request) = (held.stop.clone(), request.clone());
         let asking = tokio::task::spawn_blocking(move || socket.ask_until(&request, &stop));
         tokio::select! {
             answer = asking => {

@@ -201,7 +201,7 @@ pub(super) async fn serve(
         .with_max_request_body_bytes(MAX_MESSAGE)
         .with_cancellation_token(over.child_token());
     let sessions = Arc::new(LocalSessionManager::default());
-    let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
+    let service = StreamableHttpService::new(move || Ok(server.for_another()), sessions, config);
     let gate = Arc::new(gate);
     let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
@@ -236,7 +236,12 @@ pub(super) async fn serve(
                             plain(StatusCode::NOT_FOUND, "there is only /mcp")
                         }
                         None => {
-                            let (head, body) = service.handle(request).await.into_parts();
+                            let ends = request.method() == hyper::Method::DELETE;
+                            let (mut head, body) = service.handle(request).await.into_parts();
+                            // Some clients take "accepted" for a failure.
+                            if ends && head.status == StatusCode::ACCEPTED {
+                                head.status = StatusCode::NO_CONTENT;
+                            }
                             Response::from_parts(
                                 head,
                                 body.map_err(|never| match never {}).boxed_unsync(),

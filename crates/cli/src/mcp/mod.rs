@@ -94,7 +94,7 @@ pub(crate) fn serve(serving: Serving) -> Result<(), Failure> {
         desk.close().await;
         served
     });
-    rules.sandbox().background().stop_all();
+    rules.sandbox().background().close();
     runtime.shutdown_timeout(Duration::from_secs(1));
     served
 }

@@ -31,6 +31,8 @@ pub(super) struct News {
 struct Told {
     peers: Vec<Peer<RoleServer>>,
     watched: Vec<(Peer<RoleServer>, Arc<Watched>)>,
+    /// For those who are about to listen.
+    begun: Vec<Watched>,
     /// How many more are watched by those who listen.
     listened: usize,
 }
@@ -81,22 +83,38 @@ impl News {
         self.told().watched.retain(|(other, held)| held.uri != uri || !same(other, peer));
     }
 
+    /// Keeps what a client is about to listen for; returns whether there is room.
+    pub(super) fn begin(&self, watched: Watched) -> bool {
+        let mut told = self.told();
+        if told.watched.len() + told.listened + told.begun.len() >= MAX_WATCHED {
+            // Of those who never came to listen, the oldest are given up.
+            if told.begun.is_empty() {
+                return false;
+            }
+            told.begun.remove(0);
+        }
+        told.begun.push(watched);
+        true
+    }
+
     /// Tells one client what it listens for, until it listens no more.
     pub(super) async fn listen(
         &self,
         context: &SubscriptionContext,
-        watched: Vec<Watched>,
         over: &CancellationToken,
     ) -> Result<(), ErrorData> {
-        let watched: Vec<Arc<Watched>> = watched.into_iter().map(Arc::new).collect();
-        let count = watched.len();
-        {
+        let uris = context.accepted().resource_subscriptions.clone().unwrap_or_default();
+        let mut watched = Vec::new();
+        let count = {
             let mut told = self.told();
-            if told.watched.len() + told.listened + count > MAX_WATCHED {
-                return Err(too_many());
+            for uri in uris {
+                if let Some(at) = told.begun.iter().rposition(|begun| begun.uri == uri) {
+                    watched.push(Arc::new(told.begun.remove(at)));
+                }
             }
-            told.listened += count;
-        }
+            told.listened += watched.len();
+            watched.len()
+        };
         let mut rules = self.rules.subscribe();
         rules.mark_unchanged();
         let sink = context.sink().clone();

@@ -29,12 +29,17 @@ const MAX_NAME: usize = 64;
 /// accept empty forms by themselves. The safe choice comes first.
 pub(super) fn form(request: &Request) -> Result<ElicitRequestParams, ErrorData> {
     let mut choices = vec!["deny", "once", "session"];
-    let mut meaning = "deny: no. once: yes, this time. session: yes, and do not ask about \
-                       exactly this again in this session."
-        .to_owned();
+    let one_line = |text: &str| visible(text).replace('\n', "\\n");
+    let kept = match &request.command {
+        Some(_) => "this exact command".to_owned(),
+        None => format!("any {}, whatever its content", one_line(&request.summary())),
+    };
+    let mut meaning = format!(
+        "deny: no. once: yes, this time. session: yes, and do not ask in this session about {kept}."
+    );
     if let Some(pattern) = request.pattern() {
         choices.push("pattern");
-        let pattern = visible(pattern).replace('\n', "\\n");
+        let pattern = one_line(pattern);
         meaning.push_str(&format!(
             " pattern: yes, and do not ask in this session about commands that begin with: {pattern}"
         ));

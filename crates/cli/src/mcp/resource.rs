@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use zonekeep::audit;
 use zonekeep::files::Fault;
 use zonekeep::files::list::GlobOptions;
+use zonekeep::policy::{Approval, Zone};
 use zonekeep::{Error, Sandbox, Watch};
 
 use super::call::{Came, Repeated};
@@ -119,7 +120,14 @@ pub(super) fn template() -> ResourceTemplate {
     template
 }
 
-/// Lists a page of the files, and the records on the first one.
+/// Returns whether nobody has to be asked before a zone is looked at. Clients list
+/// and watch by themselves; that is no reason to ask the user.
+fn looks_freely(zone: &Zone) -> bool {
+    zone.approval.read.value == Approval::PreApproved
+}
+
+/// Lists a page of the files, and the records on the first one. What would have to
+/// be asked about is left out.
 pub(super) async fn list(
     server: &Server,
     cursor: Option<String>,
@@ -131,12 +139,29 @@ pub(super) async fn list(
         Some(_) => return Err(ErrorData::invalid_params("this cursor is none of ours", None)),
     };
     let work = move |sandbox: &Sandbox| {
-        let options = GlobOptions { limit: start + PAGE + 1, ..GlobOptions::default() };
-        sandbox.find("/", "**/*", &options)
+        let mut found = Vec::new();
+        let view = sandbox.grant().view();
+        let mut zones: Vec<&str> = view
+            .mounts()
+            .iter()
+            .filter(|mount| looks_freely(&mount.zone))
+            .map(|mount| mount.zone.name.as_str())
+            .collect();
+        zones.sort_unstable();
+        for zone in zones {
+            let limit = (start + PAGE + 1).saturating_sub(found.len());
+            if limit == 0 {
+                break;
+            }
+            let options = GlobOptions { limit, ..GlobOptions::default() };
+            let paths = sandbox.find(&format!("/{zone}"), "**/*", &options)?.paths;
+            found.extend(paths.into_iter().map(|path| format!("{zone}/{path}")));
+        }
+        Ok(found)
     };
     let repeated = Repeated { state: None, responses: None };
     let found = match server.call(context, b"resources/list", repeated, false, work).await? {
-        Came::To(Ok(found)) => found.paths,
+        Came::To(Ok(found)) => found,
         Came::To(Err(error)) => return Err(ErrorData::internal_error(error.to_string(), None)),
         Came::Ask(_) => Vec::new(),
     };
@@ -271,29 +296,32 @@ impl Watched {
     }
 }
 
-/// Begins to watch a resource.
-pub(super) async fn watch(
-    server: &Server,
-    uri: &str,
-    context: &RequestContext<RoleServer>,
-) -> Result<Watched, ErrorData> {
+/// Begins to watch a resource, where nobody has to be asked.
+pub(super) fn watch(rules: &Rules, uri: &str) -> Result<Watched, ErrorData> {
     let path = match named(uri) {
         Some(Named::File(path)) => path,
         Some(Named::Audit) => return Ok(Watched { uri: uri.to_owned(), held: None }),
         None => return Err(unknown(uri)),
     };
-    let asked = path.clone();
-    let work = move |sandbox: &Sandbox| sandbox.watch(&asked);
-    let repeated = Repeated { state: None, responses: None };
-    let what = [b"resources/subscribe\0", uri.as_bytes()].concat();
-    let version = server.rules().version();
-    match server.call(context, &what, repeated, false, work).await? {
-        Came::To(Ok(watch)) => {
+    let version = rules.version();
+    let sandbox = rules.use_now().sandbox;
+    let free = sandbox.grant().view().mounts().iter().any(|mount| {
+        let below = path.strip_prefix('/').and_then(|path| path.strip_prefix(&mount.zone.name));
+        below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+            && looks_freely(&mount.zone)
+    });
+    if !free && sandbox.can_read(&path) {
+        return Err(ErrorData::invalid_params(
+            "this needs the user's approval: read it instead",
+            None,
+        ));
+    }
+    match sandbox.deferring(Vec::new()).watch(&path) {
+        Ok(watch) => {
             let held = Some((path, Mutex::new((version, Some(watch)))));
             Ok(Watched { uri: uri.to_owned(), held })
         }
-        Came::To(Err(error)) => Err(refused(uri, &error)),
-        Came::Ask(_) => Err(ErrorData::invalid_params("this needs the user's approval", None)),
+        Err(error) => Err(refused(uri, &error)),
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tokio_util::sync::CancellationToken;
 use zonekeep::approve::{Approver, Socket, visible};
 use zonekeep::command::Confine;
 use zonekeep::{Sandbox, project, tools};
@@ -16,6 +17,12 @@ use crate::project_args::{ProjectArgs, open_sandbox, read_project};
 /// How often rules that cannot be used are tried again: the user may trust them
 /// meanwhile, which changes no file of the project's.
 const AGAIN: Duration = Duration::from_secs(2);
+
+const CHANGED: &str = "Note: The user has changed the settings of this sandbox. They hold from \
+                       now on, and commands that were running have been ended.";
+const BROKEN: &str = "Note: The user has changed the settings of this sandbox, and they cannot be \
+                      used. The settings from before still hold. Tell the user to run `zonekeep \
+                      check`.";
 
 /// Who answers questions.
 pub(super) type Answering =
@@ -31,6 +38,8 @@ pub(super) struct Rules {
 
 struct InForce {
     sandbox: Sandbox,
+    /// Said when other rules are in force.
+    outdated: CancellationToken,
     socket: Option<Arc<Socket>>,
     sessions: Vec<String>,
     files: Vec<(PathBuf, Stamp)>,
@@ -38,10 +47,17 @@ struct InForce {
     had_file: bool,
     /// Since when there are rules on disk that cannot be used.
     broken: Option<Instant>,
-    /// Whether the agent is still to be told.
-    untold: bool,
+    /// What the agent is still to be told.
+    untold: Option<&'static str>,
     /// How often the rules have changed.
     version: u64,
+}
+
+/// What holds for one call.
+pub(super) struct InUse {
+    pub(super) sandbox: Sandbox,
+    /// Said when other rules are in force.
+    pub(super) outdated: CancellationToken,
 }
 
 /// What tells one state of a file from another.
@@ -65,11 +81,12 @@ impl Rules {
         let in_force = InForce {
             sessions: vec![sandbox.session_id().to_owned()],
             sandbox,
+            outdated: CancellationToken::new(),
             socket,
             had_file: is_there(&files),
             files,
             broken: None,
-            untold: false,
+            untold: None,
             version: 0,
         };
         Ok(Rules { args, worker, answering, in_force: Mutex::new(in_force) })
@@ -77,6 +94,20 @@ impl Rules {
 
     fn in_force(&self) -> MutexGuard<'_, InForce> {
         self.in_force.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks whether the files have changed, and returns what holds for a call.
+    pub(super) fn use_now(&self) -> InUse {
+        self.look();
+        let in_force = self.in_force();
+        InUse { sandbox: in_force.sandbox.clone(), outdated: in_force.outdated.clone() }
+    }
+
+    /// Notes what an agent has read under rules that may not be in force any more.
+    pub(super) fn taint_as(&self, sandbox: &Sandbox) {
+        if let Some(by) = sandbox.tainted() {
+            self.in_force().sandbox.taint(by);
+        }
     }
 
     /// Returns the sandbox under the rules that were last looked at.
@@ -96,14 +127,11 @@ impl Rules {
 
     /// Returns what the agent is to be told with the next result, once.
     pub(super) fn news(&self) -> Option<&'static str> {
-        std::mem::take(&mut self.in_force().untold).then_some(
-            "Note: The user's settings for this sandbox have changed and cannot be used. The \
-             settings from before still hold. Tell the user to run `zonekeep check`.",
-        )
+        self.in_force().untold.take()
     }
 
     /// Looks whether the files have changed, and puts what they say in force. May
-    /// take a while; a call under way goes on as it was judged.
+    /// take a while. Commands under the rules from before are ended.
     pub(super) fn look(&self) {
         let mut in_force = self.in_force();
         let files = watched(&self.args, self.worker.as_deref());
@@ -126,14 +154,15 @@ impl Rules {
                     sandbox.taint(by);
                 }
                 in_force.sessions.push(sandbox.session_id().to_owned());
+                std::mem::take(&mut in_force.outdated).cancel();
                 let before = std::mem::replace(&mut in_force.sandbox, sandbox);
                 in_force.socket = socket;
                 in_force.broken = None;
-                in_force.untold = false;
+                in_force.untold = Some(CHANGED);
                 in_force.version += 1;
                 in_force.had_file = is_there(&in_force.files);
                 drop(in_force);
-                before.background().stop_all();
+                before.background().close();
                 eprintln!(
                     "zonekeep: the project's files have changed, and their rules are in force"
                 );
@@ -143,7 +172,7 @@ impl Rules {
                 if !is_news {
                     return;
                 }
-                in_force.untold = true;
+                in_force.untold = Some(BROKEN);
                 let why = visible(&failure.error.to_string());
                 eprintln!(
                     "zonekeep: the project's files have changed and cannot be used; the rules from before stay in force: {why}"

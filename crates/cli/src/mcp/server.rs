@@ -7,11 +7,13 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use rmcp::model::{
-    CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
-    CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, JsonObject,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-    SubscribeRequestParams, SubscriptionFilter, Tool, ToolAnnotations, UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
+    CompleteRequestParams, CompleteResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,
+    ErrorData, Implementation, JsonObject, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool,
+    ToolAnnotations, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -35,6 +37,9 @@ exist; all paths start there, in every tool and in commands. What is refused is 
 reason and with what is allowed: do not try to get around it, use what is allowed or tell the \
 user. Some actions wait for the user's approval.";
 
+/// The most resources that one client may listen for.
+const MAX_LISTENED: usize = 128;
+
 /// Who is asked where the rules want consent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asking {
@@ -48,7 +53,11 @@ pub(super) enum Asking {
 
 /// The server behind every connection.
 #[derive(Clone)]
-pub(super) struct Server(Arc<Inner>);
+pub(super) struct Server {
+    inner: Arc<Inner>,
+    /// A client is asked one thing at a time.
+    one_question: Arc<Mutex<()>>,
+}
 
 struct Inner {
     rules: Arc<Rules>,
@@ -58,7 +67,6 @@ struct Inner {
     sealed: Sealed,
     asking: Asking,
     within: Duration,
-    one_question: Mutex<()>,
 }
 
 impl Server {
@@ -71,46 +79,50 @@ impl Server {
         within: Duration,
     ) -> anyhow::Result<Self> {
         let sealed = Sealed::new()?;
-        let one_question = Mutex::new(());
-        let inner = Inner { rules, state, desk, news, sealed, asking, within, one_question };
-        Ok(Server(Arc::new(inner)))
+        let inner = Inner { rules, state, desk, news, sealed, asking, within };
+        Ok(Server { inner: Arc::new(inner), one_question: Arc::default() })
+    }
+
+    /// Returns the same server for another client.
+    pub(super) fn for_another(&self) -> Self {
+        Server { inner: Arc::clone(&self.inner), one_question: Arc::default() }
     }
 
     pub(super) fn rules(&self) -> Arc<Rules> {
-        Arc::clone(&self.0.rules)
+        Arc::clone(&self.inner.rules)
     }
 
     pub(super) fn state(&self) -> &StateDir {
-        &self.0.state
+        &self.inner.state
     }
 
     pub(super) fn desk(&self) -> &Desk {
-        &self.0.desk
+        &self.inner.desk
     }
 
     pub(super) fn news(&self) -> &Arc<News> {
-        &self.0.news
+        &self.inner.news
     }
 
     pub(super) fn sealed(&self) -> &Sealed {
-        &self.0.sealed
+        &self.inner.sealed
     }
 
     pub(super) fn within(&self) -> Duration {
-        self.0.within
+        self.inner.within
     }
 
     pub(super) fn one_question(&self) -> &Mutex<()> {
-        &self.0.one_question
+        &self.one_question
     }
 
     /// Returns whether questions are put by this server rather than by the session.
     pub(super) fn asks_client(&self) -> bool {
-        self.0.asking != Asking::Itself
+        self.inner.asking != Asking::Itself
     }
 
     pub(super) fn prefers_socket(&self) -> bool {
-        self.0.asking == Asking::Socket
+        self.inner.asking == Asking::Socket
     }
 }
 
@@ -149,9 +161,12 @@ fn result(done: Result<tools::Output, Error>, news: Option<&str>) -> CallToolRes
             if let Some(detail) = error.detail() {
                 eprintln!("zonekeep: {}", zonekeep::approve::visible(detail));
             }
-            let mut result = CallToolResult::error(vec![ContentBlock::text(error.to_string())]);
-            result.structured_content = Some(tools::error_value(&error));
-            result
+            // There are clients that hold errors to the schema of results too, so
+            // the value for programs is not structured content.
+            let mut value = tools::error_value(&error);
+            let meta = [("zonekeep/error".to_owned(), value["error"].take())];
+            let text = vec![ContentBlock::text(error.to_string())];
+            CallToolResult::error(text).with_meta(Some(MetaObject(meta.into_iter().collect())))
         }
     };
     result.content.extend(news.map(ContentBlock::text));
@@ -236,8 +251,11 @@ impl ServerHandler for Server {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let watched = resource::watch(self, &request.uri, &context).await?;
-        self.news().subscribe(&context.peer, watched)
+        let rules = self.rules();
+        let watching = tokio::task::spawn_blocking(move || resource::watch(&rules, &request.uri));
+        let watched =
+            watching.await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        self.news().subscribe(&context.peer, watched?)
     }
 
     async fn unsubscribe(
@@ -256,16 +274,35 @@ impl ServerHandler for Server {
         let mut accepted = asked.clone();
         accepted.prompts_list_changed = None;
         accepted.resources_list_changed = None;
+        // The first look is taken before the client hears that it may count on news.
+        if let Some(uris) = &mut accepted.resource_subscriptions {
+            let rules = self.rules();
+            uris.truncate(MAX_LISTENED);
+            uris.retain(|uri| {
+                resource::watch(&rules, uri).is_ok_and(|watched| self.news().begin(watched))
+            });
+        }
         Some(accepted)
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let uris = context.accepted().resource_subscriptions.clone().unwrap_or_default();
-        let mut watched = Vec::new();
-        for uri in uris {
-            watched.push(resource::watch(self, &uri, context.request_context()).await?);
-        }
-        self.news().listen(&context, watched, self.desk().over()).await
+        self.news().listen(&context, self.desk().over()).await
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -275,10 +312,10 @@ impl ServerHandler for Server {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         // What is known and did not fit its type lands here too.
-        Err(match is_known(&request.method) {
+        Err(match is_known(&request.method, is_modern(&context)) {
             true => ErrorData::invalid_params(
                 format!("the parameters of {} are not as they should be", request.method),
                 None,
@@ -295,20 +332,23 @@ impl ServerHandler for Server {
     }
 }
 
-fn is_known(method: &str) -> bool {
-    use rmcp::model::ConstString;
-    method == CallToolRequestMethod::VALUE
-        || matches!(
-            method,
-            "initialize"
-                | "ping"
-                | "server/discover"
-                | "tools/list"
-                | "resources/list"
-                | "resources/read"
-                | "resources/templates/list"
-                | "resources/subscribe"
-                | "resources/unsubscribe"
-                | "subscriptions/listen"
-        )
+/// Returns whether a client talks as since the revision of 2026-07-28.
+pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    let version = context.protocol_version();
+    version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
+fn is_known(method: &str, modern: bool) -> bool {
+    let both = [
+        "tools/call",
+        "tools/list",
+        "resources/list",
+        "resources/read",
+        "resources/templates/list",
+    ];
+    let of_era: &[&str] = match modern {
+        true => &["server/discover", "subscriptions/listen"],
+        false => &["initialize", "ping", "resources/subscribe", "resources/unsubscribe"],
+    };
+    both.contains(&method) || of_era.contains(&method)
 }

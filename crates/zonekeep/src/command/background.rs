@@ -1,6 +1,7 @@
 //! Commands that go on while the agent does something else: explicit, listed,
 //! and gone with the sandbox.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -55,6 +56,7 @@ type Started = (Arc<Mutex<Shared>>, Option<JoinHandle<()>>);
 #[derive(Default)]
 pub struct Background {
     jobs: Mutex<Vec<Started>>,
+    closed: AtomicBool,
 }
 
 impl std::fmt::Debug for Background {
@@ -86,7 +88,8 @@ impl Background {
             stderr: String::new(),
             state: JobState::Running,
         };
-        let shared = Arc::new(Mutex::new(Shared { job, signals: Vec::new(), stop: false }));
+        let stop = self.closed.load(Ordering::SeqCst);
+        let shared = Arc::new(Mutex::new(Shared { job, signals: Vec::new(), stop }));
         let seen = Arc::clone(&shared);
         let thread = std::thread::spawn(move || {
             let ended = loop {
@@ -162,6 +165,16 @@ impl Background {
         for id in ids {
             self.wait(id);
         }
+    }
+
+    /// Ends all of them, and waits until they have. One that is started later ends
+    /// at once.
+    pub fn close(&self) {
+        {
+            let _jobs = lock(&self.jobs);
+            self.closed.store(true, Ordering::SeqCst);
+        }
+        self.stop_all();
     }
 
     /// Waits until one of them has ended; returns what it came to.
