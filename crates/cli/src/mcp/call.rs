@@ -188,9 +188,13 @@ impl Server {
         request: &Request,
     ) -> Result<Answer, ErrorData> {
         let form = question::form(request)?;
+        let until = Instant::now() + self.within();
         let asking = async {
-            let _one = self.one_question().lock().await;
-            match context.peer.create_elicitation_with_timeout(form, Some(self.within())).await {
+            let Ok(_one) = tokio::time::timeout_at(until, self.one_question().lock()).await else {
+                return Answer::unasked("another question was not answered in time");
+            };
+            let left = Some(until.saturating_duration_since(Instant::now()));
+            match context.peer.create_elicitation_with_timeout(form, left).await {
                 Ok(result) => question::answer(request.pattern(), &result),
                 Err(error) => Answer::unasked(format!("the client did not answer ({error})")),
             }

@@ -36,6 +36,11 @@ const PATH: &str = "/mcp";
 const MAX_CONNECTIONS: usize = 256;
 /// How long a client may take to send the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
+/// The most clients that have a session; those of 2026-07-28 need none.
+const MAX_SESSIONS: usize = 64;
+/// How long a session is kept in which nothing is said; longer than any call takes
+/// that the user waits for.
+const KEPT: Duration = Duration::from_secs(2 * 60 * 60);
 /// The fewest characters of a token that is hard to guess.
 const MIN_TOKEN: usize = 32;
 
@@ -200,8 +205,11 @@ pub(super) async fn serve(
         .enforce_origin_validation()
         .with_max_request_body_bytes(MAX_MESSAGE)
         .with_cancellation_token(over.child_token());
-    let sessions = Arc::new(LocalSessionManager::default());
-    let service = StreamableHttpService::new(move || Ok(server.for_another()), sessions, config);
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.keep_alive = Some(KEPT);
+    let sessions = Arc::new(sessions);
+    let held = Arc::clone(&sessions);
+    let service = StreamableHttpService::new(move || Ok(server.for_another()), held, config);
     let gate = Arc::new(gate);
     let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
@@ -223,10 +231,12 @@ pub(super) async fn serve(
         };
         let _ = stream.set_nodelay(true);
         let (service, gate, over) = (service.clone(), Arc::clone(&gate), over.clone());
+        let sessions = Arc::clone(&sessions);
         tokio::spawn(async move {
             let _seat = seat;
             let answer = service_fn(move |request: Request<Incoming>| {
                 let (service, gate) = (service.clone(), Arc::clone(&gate));
+                let sessions = Arc::clone(&sessions);
                 async move {
                     let authority = request.uri().authority().map(|name| name.as_str().to_owned());
                     let refused = gate.refuses(request.headers(), authority.as_deref());
@@ -234,6 +244,14 @@ pub(super) async fn serve(
                         Some((status, says)) => plain(status, says),
                         None if request.uri().path() != PATH => {
                             plain(StatusCode::NOT_FOUND, "there is only /mcp")
+                        }
+                        None if !request.headers().contains_key("mcp-session-id")
+                            && sessions.sessions.read().await.len() >= MAX_SESSIONS =>
+                        {
+                            plain(
+                                StatusCode::SERVICE_UNAVAILABLE,
+                                "too many clients have a session",
+                            )
                         }
                         None => {
                             let ends = request.method() == hyper::Method::DELETE;

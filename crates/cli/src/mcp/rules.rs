@@ -18,6 +18,9 @@ use crate::project_args::{ProjectArgs, open_sandbox, read_project};
 /// meanwhile, which changes no file of the project's.
 const AGAIN: Duration = Duration::from_secs(2);
 
+/// How long a file has to stay as it is before it is read: it may be half written.
+const SETTLED: Duration = Duration::from_millis(200);
+
 const CHANGED: &str = "Note: The user has changed the settings of this sandbox. They hold from \
                        now on, and commands that were running have been ended.";
 const BROKEN: &str = "Note: The user has changed the settings of this sandbox, and they cannot be \
@@ -43,6 +46,8 @@ struct InForce {
     socket: Option<Arc<Socket>>,
     sessions: Vec<String>,
     files: Vec<(PathBuf, Stamp)>,
+    /// Other files, and since when they are as they are.
+    settling: Option<(Vec<(PathBuf, Stamp)>, Instant)>,
     /// Whether the rules in force come from a file.
     had_file: bool,
     /// Since when there are rules on disk that cannot be used.
@@ -85,6 +90,7 @@ impl Rules {
             socket,
             had_file: is_there(&files),
             files,
+            settling: None,
             broken: None,
             untold: None,
             version: 0,
@@ -136,15 +142,30 @@ impl Rules {
         let mut in_force = self.in_force();
         let files = watched(&self.args, self.worker.as_deref());
         let retry = in_force.broken.is_some_and(|since| since.elapsed() >= AGAIN);
-        if files == in_force.files && !retry {
-            return;
-        }
         let is_news = files != in_force.files;
+        match &in_force.settling {
+            _ if !is_news && !retry => {
+                in_force.settling = None;
+                return;
+            }
+            _ if !is_news => {}
+            Some((seen, since)) if *seen == files => {
+                if since.elapsed() < SETTLED {
+                    return;
+                }
+            }
+            // Whoever writes it may not be done.
+            _ => {
+                in_force.settling = Some((files, Instant::now()));
+                return;
+            }
+        }
+        in_force.settling = None;
+        // Without a file there would be other rules, which nobody wrote.
         let lost = in_force.had_file && !is_there(&files);
         in_force.files = files;
         let opened = match lost {
-            // Without a file there would be other rules, which nobody wrote.
-            true => Err(Failure::message(UNSAFE, "the project file is gone")),
+            true => Err(Failure::message(UNSAFE, "the project file is gone or empty")),
             false => open(&self.args, self.worker.as_deref(), &self.answering),
         };
         match opened {
@@ -204,9 +225,10 @@ fn open(
     Ok((sandbox, socket))
 }
 
-/// Returns whether there is a project file among the watched ones.
+/// Returns whether there is a project file with something in it.
 fn is_there(files: &[(PathBuf, Stamp)]) -> bool {
-    files.iter().take(project::FILE_NAMES.len()).any(|(_, stamp)| stamp.is_some())
+    let mut files = files.iter().take(project::FILE_NAMES.len());
+    files.any(|(_, stamp)| stamp.is_some_and(|stamp| stamp.5 > 0))
 }
 
 /// Returns the files that the rules come from, as they are now.
