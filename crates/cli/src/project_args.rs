@@ -172,7 +172,14 @@ pub(crate) fn read_project(
     args: &ProjectArgs,
     worker: Option<&Path>,
 ) -> Result<(Project, Option<WorkerFile>), Failure> {
-    let mut project = args.load()?;
+    with_worker(args.load()?, worker)
+}
+
+/// Reads the worker file whose needs are to be met in a project.
+pub(crate) fn with_worker(
+    mut project: Project,
+    worker: Option<&Path>,
+) -> Result<(Project, Option<WorkerFile>), Failure> {
     let worker = worker.map(|path| read_worker(path, &mut project)).transpose()?;
     Ok((project, worker))
 }

@@ -127,6 +127,7 @@ impl Server {
         let (rules, ear, defers) = (self.rules(), heard.clone(), self.asks_client());
         let (begun, mut outdated) = tokio::sync::oneshot::channel();
         let thread = tokio::task::spawn_blocking(move || {
+            let _running = is_command.then(|| rules.running());
             let InUse { sandbox, outdated } = rules.use_now();
             let _ = begun.send(outdated);
             let mut sandbox = sandbox.stopped_by(&stop);

@@ -180,6 +180,12 @@ impl Gate {
     }
 }
 
+/// Returns whether a request would begin a session.
+fn begins_session(headers: &HeaderMap) -> bool {
+    let modern = headers.get("mcp-protocol-version").and_then(|version| version.to_str().ok());
+    !headers.contains_key("mcp-session-id") && modern.is_none_or(|version| version < "2026-07-28")
+}
+
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 fn plain(status: StatusCode, says: &'static str) -> Response<Body> {
@@ -245,7 +251,7 @@ pub(super) async fn serve(
                         None if request.uri().path() != PATH => {
                             plain(StatusCode::NOT_FOUND, "there is only /mcp")
                         }
-                        None if !request.headers().contains_key("mcp-session-id")
+                        None if begins_session(request.headers())
                             && sessions.sessions.read().await.len() >= MAX_SESSIONS =>
                         {
                             plain(

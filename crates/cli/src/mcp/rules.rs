@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use zonekeep::approve::{Approver, Socket, visible};
-use zonekeep::command::Confine;
-use zonekeep::{Sandbox, project, tools};
+use zonekeep::command::{Confine, JobState};
+use zonekeep::policy::config::Overrides;
+use zonekeep::{Project, Sandbox, tools};
 
 use crate::failure::{Failure, UNSAFE};
-use crate::project_args::{ProjectArgs, open_sandbox, read_project};
+use crate::project_args::{ProjectArgs, open_sandbox, with_worker};
 
 /// How often rules that cannot be used are tried again: the user may trust them
 /// meanwhile, which changes no file of the project's.
@@ -20,6 +21,9 @@ const AGAIN: Duration = Duration::from_secs(2);
 
 /// How long a file has to stay as it is before it is read: it may be half written.
 const SETTLED: Duration = Duration::from_millis(200);
+
+/// How long there must have been no command that could write the files.
+const QUIET: Duration = Duration::from_secs(1);
 
 const CHANGED: &str = "Note: The user has changed the settings of this sandbox. They hold from \
                        now on, and commands that were running have been ended.";
@@ -33,10 +37,47 @@ pub(super) type Answering =
 
 /// The rules, and what is done under them.
 pub(super) struct Rules {
-    args: ProjectArgs,
-    worker: Option<PathBuf>,
+    origin: Origin,
     answering: Answering,
     in_force: Mutex<InForce>,
+    commands: Mutex<Commands>,
+}
+
+/// Where the rules come from.
+struct Origin {
+    overrides: Overrides,
+    dir: PathBuf,
+    file: Option<PathBuf>,
+    worker: Option<PathBuf>,
+}
+
+impl Origin {
+    fn files(&self) -> impl Iterator<Item = &Path> {
+        self.file.as_deref().into_iter().chain(self.worker.as_deref())
+    }
+
+    /// Returns the files as they are now.
+    fn stamps(&self) -> Vec<Stamp> {
+        self.files().map(stamp).collect()
+    }
+}
+
+/// The commands under way that could write where the rules come from.
+#[derive(Default)]
+struct Commands {
+    running: usize,
+    ended: Option<Instant>,
+}
+
+/// A command under way.
+pub(super) struct Running<'r>(&'r Rules);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let mut commands = self.0.commands();
+        commands.running -= 1;
+        commands.ended = Some(Instant::now());
+    }
 }
 
 struct InForce {
@@ -45,11 +86,9 @@ struct InForce {
     outdated: CancellationToken,
     socket: Option<Arc<Socket>>,
     sessions: Vec<String>,
-    files: Vec<(PathBuf, Stamp)>,
+    files: Vec<Stamp>,
     /// Other files, and since when they are as they are.
-    settling: Option<(Vec<(PathBuf, Stamp)>, Instant)>,
-    /// Whether the rules in force come from a file.
-    had_file: bool,
+    settling: Option<(Vec<Stamp>, Instant)>,
     /// Since when there are rules on disk that cannot be used.
     broken: Option<Instant>,
     /// What the agent is still to be told.
@@ -79,23 +118,30 @@ impl Rules {
         worker: Option<PathBuf>,
         answering: Answering,
     ) -> Result<Self, Failure> {
-        // Where the project lies is found out once.
-        let args = ProjectArgs { project: Some(args.dir()?), ..args };
-        let files = watched(&args, worker.as_deref());
-        let (sandbox, socket) = open(&args, worker.as_deref(), &answering)?;
+        let project = args.load()?;
+        // Where the rules come from is found out once. A file that appears later was
+        // perhaps not written by the user.
+        let origin = Origin {
+            overrides: args.overrides()?,
+            dir: project.dir.clone(),
+            file: project.file.clone(),
+            worker,
+        };
+        let files = origin.stamps();
+        let (sandbox, socket) = open(project, &origin, &answering)?;
         let in_force = InForce {
             sessions: vec![sandbox.session_id().to_owned()],
             sandbox,
             outdated: CancellationToken::new(),
             socket,
-            had_file: is_there(&files),
             files,
             settling: None,
             broken: None,
             untold: None,
             version: 0,
         };
-        Ok(Rules { args, worker, answering, in_force: Mutex::new(in_force) })
+        let in_force = Mutex::new(in_force);
+        Ok(Rules { origin, answering, in_force, commands: Mutex::default() })
     }
 
     fn in_force(&self) -> MutexGuard<'_, InForce> {
@@ -107,6 +153,36 @@ impl Rules {
         self.look();
         let in_force = self.in_force();
         InUse { sandbox: in_force.sandbox.clone(), outdated: in_force.outdated.clone() }
+    }
+
+    fn commands(&self) -> MutexGuard<'_, Commands> {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a command is under way, until what is returned is dropped.
+    pub(super) fn running(&self) -> Running<'_> {
+        self.commands().running += 1;
+        Running(self)
+    }
+
+    /// Returns whether a command could be writing where the rules come from. What
+    /// it writes there is guarded, and on some systems only put back afterwards: the
+    /// rules are not read meanwhile.
+    fn could_be_written(&self, sandbox: &Sandbox) -> bool {
+        let writable = |file: &Path| {
+            let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+            [file, real.as_path()].iter().any(|file| {
+                sandbox.agent_path(file).is_some_and(|path| sandbox.can_write(&path.to_string()))
+            })
+        };
+        if !self.origin.files().any(writable) {
+            return false;
+        }
+        let commands = self.commands();
+        let jobs = sandbox.background().list();
+        commands.running > 0
+            || commands.ended.is_some_and(|ended| ended.elapsed() < QUIET)
+            || jobs.iter().any(|job| job.state == JobState::Running)
     }
 
     /// Notes what an agent has read under rules that may not be in force any more.
@@ -140,7 +216,7 @@ impl Rules {
     /// take a while. Commands under the rules from before are ended.
     pub(super) fn look(&self) {
         let mut in_force = self.in_force();
-        let files = watched(&self.args, self.worker.as_deref());
+        let files = self.origin.stamps();
         let retry = in_force.broken.is_some_and(|since| since.elapsed() >= AGAIN);
         let is_news = files != in_force.files;
         match &in_force.settling {
@@ -160,13 +236,31 @@ impl Rules {
                 return;
             }
         }
+        if self.could_be_written(&in_force.sandbox) {
+            return;
+        }
         in_force.settling = None;
-        // Without a file there would be other rules, which nobody wrote.
-        let lost = in_force.had_file && !is_there(&files);
+        // An empty file would be other rules, which nobody wrote.
+        let lost = files.iter().any(|stamp| stamp.is_none_or(|stamp| stamp.5 == 0));
         in_force.files = files;
-        let opened = match lost {
-            true => Err(Failure::message(UNSAFE, "the project file is gone or empty")),
-            false => open(&self.args, self.worker.as_deref(), &self.answering),
+        let opened = match (lost, &self.origin.file) {
+            (true, _) => Err(Failure::message(UNSAFE, "one of them is gone or empty")),
+            (false, Some(file)) => {
+                let project = Project::as_if(&self.origin.dir, file, &self.origin.overrides);
+                project
+                    .map_err(Failure::from)
+                    .and_then(|project| open(project, &self.origin, &self.answering))
+            }
+            (false, None) => {
+                let project = Project::at(&self.origin.dir, &self.origin.overrides);
+                project.map_err(Failure::from).and_then(|project| match project.file {
+                    None => open(project, &self.origin, &self.answering),
+                    Some(_) => Err(Failure::message(
+                        UNSAFE,
+                        "there is a project file now, which the server did not start with",
+                    )),
+                })
+            }
         };
         match opened {
             Ok((sandbox, socket)) => {
@@ -181,7 +275,6 @@ impl Rules {
                 in_force.broken = None;
                 in_force.untold = Some(CHANGED);
                 in_force.version += 1;
-                in_force.had_file = is_there(&in_force.files);
                 drop(in_force);
                 before.background().close();
                 eprintln!(
@@ -213,27 +306,14 @@ impl Rules {
     }
 }
 
-/// Opens the project as it is on disk.
+/// Opens a project that was read.
 fn open(
-    args: &ProjectArgs,
-    worker: Option<&Path>,
+    project: Project,
+    origin: &Origin,
     answering: &Answering,
 ) -> Result<(Sandbox, Option<Arc<Socket>>), Failure> {
-    let (project, worker) = read_project(args, worker)?;
+    let (project, worker) = with_worker(project, origin.worker.as_deref())?;
     let (approver, socket) = answering()?;
     let sandbox = open_sandbox(&project, worker.as_ref(), approver, Confine::default())?;
     Ok((sandbox, socket))
-}
-
-/// Returns whether there is a project file with something in it.
-fn is_there(files: &[(PathBuf, Stamp)]) -> bool {
-    let mut files = files.iter().take(project::FILE_NAMES.len());
-    files.any(|(_, stamp)| stamp.is_some_and(|stamp| stamp.5 > 0))
-}
-
-/// Returns the files that the rules come from, as they are now.
-fn watched(args: &ProjectArgs, worker: Option<&Path>) -> Vec<(PathBuf, Stamp)> {
-    let dir = args.project.clone().unwrap_or_default();
-    let names = project::FILE_NAMES.iter().map(|name| dir.join(name));
-    names.chain(worker.map(Path::to_owned)).map(|path| (path.clone(), stamp(&path))).collect()
 }
