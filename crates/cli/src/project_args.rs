@@ -14,10 +14,9 @@ use zonekeep::policy::config::{Overrides, Severity, ZoneFlag};
 use zonekeep::policy::limit::Limits;
 use zonekeep::policy::worker_file::{self, WorkerFile};
 use zonekeep::policy::{At, Grant, Mode};
-use zonekeep::{Project, Sandbox, Session, StateDir, Stop, project};
+use zonekeep::{Project, ProjectError, Sandbox, Session, StateDir, Stop, project};
 
 use crate::failure::{Failure, NEGATIVE, UNSAFE, USAGE};
-use crate::report;
 
 /// The flags that choose and change a project. Flags win over the file, the
 /// file over the defaults.
@@ -67,14 +66,7 @@ impl ProjectArgs {
 
     /// Finds the project's directory, whether or not its file can be used.
     pub(crate) fn dir(&self) -> Result<PathBuf, Failure> {
-        let start = match &self.project {
-            Some(dir) => return Ok(dir.canonicalize()?),
-            None => std::env::current_dir()?.canonicalize()?,
-        };
-        let has_file = |dir: &&Path| {
-            project::FILE_NAMES.iter().any(|name| dir.join(name).symlink_metadata().is_ok())
-        };
-        Ok(start.ancestors().find(has_file).unwrap_or(&start).to_owned())
+        project_dir(self.project.as_deref())
     }
 
     /// Finds and reads the project.
@@ -85,6 +77,19 @@ impl ProjectArgs {
             None => Project::find(&std::env::current_dir()?, &overrides)?,
         })
     }
+}
+
+/// Finds the directory of a project, whether or not its file can be used: the one
+/// that was named, or the nearest above that has a project file.
+pub(crate) fn project_dir(named: Option<&Path>) -> Result<PathBuf, Failure> {
+    let start = match named {
+        Some(dir) => return Ok(dir.canonicalize()?),
+        None => std::env::current_dir()?.canonicalize()?,
+    };
+    let has_file = |dir: &&Path| {
+        project::FILE_NAMES.iter().any(|name| dir.join(name).symlink_metadata().is_ok())
+    };
+    Ok(start.ancestors().find(has_file).unwrap_or(&start).to_owned())
 }
 
 /// Who answers questions.
@@ -284,8 +289,7 @@ fn read_worker(path: &Path, project: &mut Project) -> Result<WorkerFile, Failure
         }
     }
     problems.retain(|problem| problem.severity == Severity::Error);
-    report::problems(&problems, &|_| Some(text.clone()));
-    Err(Failure::message(UNSAFE, format!("{name} has problems")))
+    Err(ProjectError::Invalid { file: name, problems, text }.into())
 }
 
 /// Returns the user's state directory.

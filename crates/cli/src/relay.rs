@@ -6,7 +6,7 @@
 //! command or for the screen alone: a command that reads nothing, or a screen
 //! that takes nothing, must not keep signals and time limits from taking effect.
 
-use std::io;
+use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -34,8 +34,17 @@ const HELD: [Signal; 7] = [
 
 /// How long a command that was asked to end may take.
 const GRACE: Duration = Duration::from_secs(10);
+/// How long a server may take to end once its client has gone.
+const FAREWELL: Duration = Duration::from_secs(2);
 /// How long a terminal is left alone that no process has open.
 const SILENCE: Duration = Duration::from_millis(50);
+
+/// What a pipe or a socket says once nobody writes to it any more, whatever is
+/// still to be read from it.
+#[cfg(target_os = "linux")]
+const CLOSED: PollFlags = PollFlags::RDHUP;
+#[cfg(not(target_os = "linux"))]
+const CLOSED: PollFlags = PollFlags::HUP;
 
 /// Runs a command with this program's standard input, output and error.
 pub(crate) fn run(sandbox: &Sandbox, command: &Command) -> Result<Outcome, Error> {
@@ -45,7 +54,46 @@ pub(crate) fn run(sandbox: &Sandbox, command: &Command) -> Result<Outcome, Error
     let given: Vec<BorrowedFd<'_>> =
         stdio.iter().zip(terminal).filter(|(_, own)| !own).map(|(fd, _)| *fd).collect();
     let signals = Signals::hold(&wanted_signals()).ok();
-    let attached = sandbox.attach(command, &given, terminal)?;
+    attend(sandbox, command, &given, stdio, terminal, signals, None)
+}
+
+/// Runs a server with the pipes to its client. It never gets a terminal, and ends
+/// when its client has gone. What it says beside goes through `pipe`, where there
+/// is one, instead of to standard error itself.
+pub(crate) fn serve(
+    sandbox: &Sandbox,
+    command: &Command,
+    pipe: Option<(PipeReader, PipeWriter)>,
+) -> Result<Outcome, Error> {
+    let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
+    // Before there is a second thread.
+    let signals = Signals::hold(&wanted_signals()).ok();
+    let (said, to) = pipe.unzip();
+    let copied = said.map(|mut said| {
+        std::thread::spawn(move || io::copy(&mut said, &mut io::stderr()).map(drop))
+    });
+    let beside = to.as_ref().map_or(stderr.as_fd(), AsFd::as_fd);
+    let stdio = [stdin.as_fd(), stdout.as_fd(), beside];
+    let outcome = attend(sandbox, command, &stdio, stdio, [false; 3], signals, Some(stdin.as_fd()));
+    drop(to);
+    if let Some(copied) = copied {
+        let _ = copied.join();
+    }
+    outcome
+}
+
+/// Starts a command and stays with it until it has ended. Where there is a
+/// `client`, its going away ends the command.
+fn attend(
+    sandbox: &Sandbox,
+    command: &Command,
+    given: &[BorrowedFd<'_>],
+    stdio: [BorrowedFd<'_>; 3],
+    terminal: [bool; 3],
+    signals: Option<Signals>,
+    client: Option<BorrowedFd<'_>>,
+) -> Result<Outcome, Error> {
+    let attached = sandbox.attach(command, given, terminal)?;
     let wall = sandbox.grant().limits().tightest(&command.limits).wall_ms;
     // What is typed goes to the command, and what it shows goes to the first of
     // these that is the caller's terminal.
@@ -62,6 +110,9 @@ pub(crate) fn run(sandbox: &Sandbox, command: &Command) -> Result<Outcome, Error
         unused_until: None,
         deadline: wall.map(|ms| Instant::now() + Duration::from_millis(ms)),
         patience: None,
+        grace: client.map_or(GRACE, |_| FAREWELL),
+        client,
+        is_server: client.is_some(),
         stop_is_wanted: terminal.contains(&true),
         is_stopped: false,
         over: None,
@@ -99,6 +150,11 @@ struct Relay<'a> {
     deadline: Option<Instant>,
     /// When a command that was asked to end is ended.
     patience: Option<Instant>,
+    /// How long it may take then.
+    grace: Duration,
+    /// The pipe from a client, until it is closed.
+    client: Option<BorrowedFd<'a>>,
+    is_server: bool,
     /// Whether a command that stops is to stop this program too: there is
     /// somebody who could continue it.
     stop_is_wanted: bool,
@@ -120,6 +176,7 @@ enum For {
     Terminal,
     Keyboard,
     Screen,
+    Client,
 }
 
 impl Relay<'_> {
@@ -138,6 +195,11 @@ impl Relay<'_> {
             }
             if ready.contains(&For::Signals) {
                 self.take_signals();
+            }
+            if ready.contains(&For::Client) {
+                self.client = None;
+                // It sees that too, and may end by itself.
+                self.patience.get_or_insert(Instant::now() + self.grace);
             }
             if ready.contains(&For::Command) {
                 match self.process.next()? {
@@ -190,6 +252,10 @@ impl Relay<'_> {
         if let Some(screen) = self.output().filter(|_| !self.shown.is_empty()) {
             what.push(For::Screen);
             polled.push(PollFd::from_borrowed_fd(screen, PollFlags::OUT));
+        }
+        if let Some(client) = self.client {
+            what.push(For::Client);
+            polled.push(PollFd::from_borrowed_fd(client, CLOSED));
         }
         let deadline = self.deadline.filter(|_| self.over.is_none());
         let next = [deadline, self.patience, self.unused_until].into_iter().flatten().min();
@@ -283,8 +349,13 @@ impl Relay<'_> {
                         false => self.tell(Signal::STOP),
                     }
                 }
+                // Nobody is there who could ask a server twice.
+                Some(Signal::INT) if self.is_server => {
+                    self.patience.get_or_insert(Instant::now() + self.grace);
+                    self.tell(Signal::INT);
+                }
                 Some(Signal::TERM) if self.patience.is_none() => {
-                    self.patience = Some(Instant::now() + GRACE);
+                    self.patience = Some(Instant::now() + self.grace);
                     self.tell(Signal::TERM);
                     // What has stopped does not end before it goes on.
                     self.go_on();

@@ -10,7 +10,7 @@ use std::time::Duration;
 use zonekeep::approve::{AllNo, AllYes, Approver, Program, Socket};
 
 use crate::failure::{Failure, USAGE};
-use crate::mcp::{self, Asks, Http, Serving};
+use crate::mcp::{self, Asks, Http, Serving, install, wrap};
 use crate::project_args::{ProjectArgs, state, time, unfit};
 
 /// Serve the sandbox to an agent by the Model Context Protocol
@@ -24,8 +24,10 @@ use crate::project_args::{ProjectArgs, state, time, unfit};
 ///   zonekeep mcp --worker review.worker
 ///   zonekeep mcp --http 127.0.0.1:7333 --token-file ~/.config/zonekeep/token
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Sub>,
     #[command(flatten)]
     project: ProjectArgs,
     /// Use what this worker file needs instead of the whole project
@@ -51,6 +53,12 @@ pub(crate) struct Args {
     /// Web pages that may talk to the port, such as https://example.org; none if left out
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     allow_origin: Vec<String>,
+}
+
+#[derive(clap::Subcommand)]
+enum Sub {
+    Install(install::Args),
+    Wrap(Box<wrap::Args>),
 }
 
 /// Who answers questions.
@@ -79,6 +87,11 @@ impl FromStr for Who {
 }
 
 pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
+    match args.command {
+        Some(Sub::Install(args)) => return install::run(args),
+        Some(Sub::Wrap(args)) => return wrap::run(*args),
+        None => {}
+    }
     let within = match &args.answer_within {
         Some(text) => time("--answer-within", text)?,
         None => Duration::from_secs(5 * 60),

@@ -125,16 +125,26 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     if args.explain {
         return super::explain::plan(&args.confine, &args.command, false);
     }
+    let sandbox = open(&args.confine)?;
+    let command = args.confine.command(&args.command)?;
+    let outcome = relay::run(&sandbox, &command).map_err(failure)?;
+    conclude(&outcome)
+}
+
+/// Opens the sandbox for a command whose exit status becomes this program's.
+pub(crate) fn open(confine: &ConfineArgs) -> Result<Sandbox, Failure> {
     if let Some(launcher) = Launcher::find() {
         launcher.start_early();
     }
-    let sandbox = args.confine.open().map_err(|failure| match failure.status {
+    confine.open().map_err(|failure| match failure.status {
         // That would be the command's own.
         NEGATIVE => Failure { status: UNSAFE, ..failure },
         _ => failure,
-    })?;
-    let command = args.confine.command(&args.command)?;
-    let outcome = relay::run(&sandbox, &command).map_err(failure)?;
+    })
+}
+
+/// Says what is left to say, and ends with the command's status.
+pub(crate) fn conclude(outcome: &Outcome) -> ! {
     // What it printed has gone to where it goes; this is what is left to say.
     if !outcome.stderr.is_empty() {
         eprint!("zonekeep: {}", outcome.stderr);
@@ -144,7 +154,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     }
     // The sandbox is gone with this process; nobody has to wait for the kernel
     // to take it apart.
-    std::process::exit(i32::from(status(&outcome)))
+    std::process::exit(i32::from(status(outcome)))
 }
 
 /// Returns the exit status that a shell would give.
@@ -157,7 +167,7 @@ fn status(outcome: &Outcome) -> u8 {
     }
 }
 
-fn failure(error: Error) -> Failure {
+pub(crate) fn failure(error: Error) -> Failure {
     let source = std::error::Error::source(&error).map(ToString::to_string);
     match (error.detail().map(str::to_owned), source) {
         (Some(detail), _) => Failure::message(UNSAFE, detail)

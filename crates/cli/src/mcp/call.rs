@@ -15,7 +15,7 @@ use zonekeep::approve::{Answer, Request};
 use zonekeep::{Error, Given, Sandbox, Stop};
 
 use super::question;
-use super::rules::InUse;
+use super::rules::{InUse, Running};
 use super::server::{Server, is_modern};
 
 /// How often new output is told.
@@ -24,6 +24,8 @@ const TELL: Duration = Duration::from_millis(100);
 const STILL: Duration = Duration::from_secs(5);
 /// The most bytes of output in one notice.
 const MAX_TOLD: usize = 8 * 1024;
+/// How often a command is held back before it is refused.
+const MAX_WAITS: usize = 100;
 /// The most questions about one call.
 const MAX_QUESTIONS: usize = 8;
 
@@ -120,6 +122,10 @@ impl Server {
             () = over.cancelled() => None,
         };
         let Some(_turn) = turn else { return Err(cancelled()) };
+        let running = match is_command {
+            true => Some(self.begin_command(context).await?),
+            false => None,
+        };
         let mut held = Held::new();
         let stop = held.stop.clone();
         let token = context.meta.get_progress_token().filter(|_| is_command);
@@ -127,7 +133,7 @@ impl Server {
         let (rules, ear, defers) = (self.rules(), heard.clone(), self.asks_client());
         let (begun, mut outdated) = tokio::sync::oneshot::channel();
         let thread = tokio::task::spawn_blocking(move || {
-            let _running = is_command.then(|| rules.running());
+            let _running = running;
             let InUse { sandbox, outdated } = rules.use_now();
             let _ = begun.send(outdated);
             let mut sandbox = sandbox.stopped_by(&stop);
@@ -168,6 +174,28 @@ impl Server {
         // What goes on in the background goes on.
         held.ended = true;
         done.map_err(|error| ErrorData::internal_error(format!("the call failed: {error}"), None))
+    }
+
+    /// Waits until commands may begin: not while others are being ended because the
+    /// rules have changed.
+    async fn begin_command(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Running, ErrorData> {
+        for _ in 0..MAX_WAITS {
+            if let Some(running) = self.rules().begin_command() {
+                return Ok(running);
+            }
+            tokio::select! {
+                () = tokio::time::sleep(TELL) => {}
+                () = context.ct.cancelled() => return Err(cancelled()),
+                () = self.desk().over().cancelled() => return Err(cancelled()),
+            }
+        }
+        Err(ErrorData::internal_error(
+            "the settings of the sandbox are being changed: call again",
+            None,
+        ))
     }
 
     /// Returns how the user is asked.

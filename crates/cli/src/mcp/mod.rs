@@ -8,12 +8,15 @@
 mod call;
 mod desk;
 mod http;
+pub(crate) mod install;
 mod news;
 mod question;
 mod resource;
 mod rules;
+mod say;
 mod server;
 mod wire;
+pub(crate) mod wrap;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
-use zonekeep::approve::{Approver, Socket, visible};
+use zonekeep::approve::{Approver, Socket};
 use zonekeep::command::{Confine, JobState};
+use zonekeep::policy::Mode;
 use zonekeep::policy::config::Overrides;
 use zonekeep::{Project, Sandbox, tools};
 
+use super::say::say;
 use crate::failure::{Failure, UNSAFE};
 use crate::project_args::{ProjectArgs, open_sandbox, with_worker};
 
@@ -70,9 +72,21 @@ struct Commands {
 }
 
 /// A command under way.
-pub(super) struct Running<'r>(&'r Rules);
+pub(super) struct Running(Arc<Rules>);
 
-impl Drop for Running<'_> {
+/// How far the agent's commands can get at a file that rules come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Exposed {
+    /// Not at all.
+    No,
+    /// It lies at the top of a zone that they can write. The file itself is guarded,
+    /// by a mount or by being put back.
+    Near,
+    /// It lies in a directory that they can move, with whatever is in it.
+    Deep,
+}
+
+impl Drop for Running {
     fn drop(&mut self) {
         let mut commands = self.0.commands();
         commands.running -= 1;
@@ -91,6 +105,8 @@ struct InForce {
     settling: Option<(Vec<Stamp>, Instant)>,
     /// Since when there are rules on disk that cannot be used.
     broken: Option<Instant>,
+    /// Whether commands are being ended, and none may begin.
+    ending: bool,
     /// What the agent is still to be told.
     untold: Option<&'static str>,
     /// How often the rules have changed.
@@ -106,6 +122,11 @@ pub(super) struct InUse {
 
 /// What tells one state of a file from another.
 type Stamp = Option<(u64, u64, i64, i64, i64, u64)>;
+
+/// Returns where a file really lies.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
 
 fn stamp(path: &Path) -> Stamp {
     let meta = path.metadata().ok()?;
@@ -124,8 +145,8 @@ impl Rules {
         let origin = Origin {
             overrides: args.overrides()?,
             dir: project.dir.clone(),
-            file: project.file.clone(),
-            worker,
+            file: project.file.as_ref().map(|file| real(file)),
+            worker: worker.as_deref().map(real),
         };
         let files = origin.stamps();
         let (sandbox, socket) = open(project, &origin, &answering)?;
@@ -137,6 +158,7 @@ impl Rules {
             files,
             settling: None,
             broken: None,
+            ending: false,
             untold: None,
             version: 0,
         };
@@ -159,30 +181,42 @@ impl Rules {
         self.commands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a command is under way, until what is returned is dropped.
-    pub(super) fn running(&self) -> Running<'_> {
+    /// Notes that a command is under way, until what is returned is dropped. There is
+    /// none while commands are being ended because the rules have changed.
+    pub(super) fn begin_command(self: &Arc<Self>) -> Option<Running> {
+        if self.in_force().ending {
+            return None;
+        }
         self.commands().running += 1;
-        Running(self)
+        Some(Running(Arc::clone(self)))
     }
 
-    /// Returns whether a command could be writing where the rules come from. What
-    /// it writes there is guarded, and on some systems only put back afterwards: the
-    /// rules are not read meanwhile.
-    fn could_be_written(&self, sandbox: &Sandbox) -> bool {
-        let writable = |file: &Path| {
-            let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-            [file, real.as_path()].iter().any(|file| {
-                sandbox.agent_path(file).is_some_and(|path| sandbox.can_write(&path.to_string()))
-            })
+    /// Returns how far the agent's commands can get at the files.
+    fn exposed(&self, sandbox: &Sandbox) -> Exposed {
+        let of = |file: &Path| {
+            let path = sandbox.agent_path(file).map(|path| path.to_string());
+            let Some((zone, below)) = path.as_deref().and_then(|path| path[1..].split_once('/'))
+            else {
+                return Exposed::No;
+            };
+            let mounts = sandbox.grant().view().mounts();
+            match mounts.iter().find(|mount| mount.zone.name == zone) {
+                Some(mount) if mount.zone.mode.value == Mode::Rw && below.contains('/') => {
+                    Exposed::Deep
+                }
+                Some(mount) if mount.zone.mode.value == Mode::Rw => Exposed::Near,
+                _ => Exposed::No,
+            }
         };
-        if !self.origin.files().any(writable) {
-            return false;
-        }
+        self.origin.files().map(of).max().unwrap_or(Exposed::No)
+    }
+
+    fn is_quiet(&self, sandbox: &Sandbox) -> bool {
         let commands = self.commands();
         let jobs = sandbox.background().list();
-        commands.running > 0
-            || commands.ended.is_some_and(|ended| ended.elapsed() < QUIET)
-            || jobs.iter().any(|job| job.state == JobState::Running)
+        commands.running == 0
+            && commands.ended.is_none_or(|ended| ended.elapsed() >= QUIET)
+            && jobs.iter().all(|job| job.state != JobState::Running)
     }
 
     /// Notes what an agent has read under rules that may not be in force any more.
@@ -222,6 +256,7 @@ impl Rules {
         match &in_force.settling {
             _ if !is_news && !retry => {
                 in_force.settling = None;
+                in_force.ending = false;
                 return;
             }
             _ if !is_news => {}
@@ -236,10 +271,35 @@ impl Rules {
                 return;
             }
         }
-        if self.could_be_written(&in_force.sandbox) {
-            return;
+        match self.exposed(&in_force.sandbox) {
+            Exposed::No => {}
+            Exposed::Near if self.is_quiet(&in_force.sandbox) => {}
+            Exposed::Near => {
+                // What commands wrote there is put back when they have ended. What is
+                // still other than before then is the user's.
+                if is_news {
+                    in_force.ending = true;
+                    std::mem::take(&mut in_force.outdated).cancel();
+                    in_force.sandbox.background().stop_all();
+                }
+                return;
+            }
+            Exposed::Deep => {
+                if is_news {
+                    in_force.files = files;
+                    in_force.settling = None;
+                    in_force.untold = Some(BROKEN);
+                    say(
+                        "the project's files have changed, and lie where commands of the agent can \
+                         move their directories: start the server again to use them. The rules \
+                         from before stay in force",
+                    );
+                }
+                return;
+            }
         }
         in_force.settling = None;
+        in_force.ending = false;
         // An empty file would be other rules, which nobody wrote.
         let lost = files.iter().any(|stamp| stamp.is_none_or(|stamp| stamp.5 == 0));
         in_force.files = files;
@@ -277,9 +337,7 @@ impl Rules {
                 in_force.version += 1;
                 drop(in_force);
                 before.background().close();
-                eprintln!(
-                    "zonekeep: the project's files have changed, and their rules are in force"
-                );
+                say("the project's files have changed, and their rules are in force");
             }
             Err(failure) => {
                 in_force.broken = Some(Instant::now());
@@ -287,10 +345,11 @@ impl Rules {
                     return;
                 }
                 in_force.untold = Some(BROKEN);
-                let why = visible(&failure.error.to_string());
-                eprintln!(
-                    "zonekeep: the project's files have changed and cannot be used; the rules from before stay in force: {why}"
-                );
+                drop(in_force);
+                say(&format!(
+                    "the project's files have changed and cannot be used; the rules from before stay in force: {}",
+                    failure.error
+                ));
             }
         }
     }

@@ -28,6 +28,7 @@ use super::news::News;
 use super::question::Sealed;
 use super::resource;
 use super::rules::Rules;
+use super::say::say;
 
 /// What every client's model reads about the server. Directories are not named:
 /// they can change, and `list_files` shows them.
@@ -159,7 +160,7 @@ fn result(done: Result<tools::Output, Error>, news: Option<&str>) -> CallToolRes
         }
         Err(error) => {
             if let Some(detail) = error.detail() {
-                eprintln!("zonekeep: {}", zonekeep::approve::visible(detail));
+                say(detail);
             }
             // There are clients that hold errors to the schema of results too, so
             // the value for programs is not structured content.
