@@ -14,6 +14,8 @@ const MAX_COMMANDS: usize = 32;
 const MAX_OTHERS: usize = 64;
 /// How many threads there may be for calls.
 pub(super) const THREADS: usize = MAX_COMMANDS + MAX_OTHERS + 16;
+/// How many bytes may wait to be written before nothing new is begun.
+const MAX_UNREAD: usize = 4 << 20;
 /// How long calls may take to end once the client is gone.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -23,6 +25,9 @@ pub(super) struct Desk {
     ended: Notify,
     commands: Semaphore,
     others: Semaphore,
+    /// The bytes that wait for a client to read them.
+    unread: AtomicUsize,
+    read: Notify,
     /// Said when the client is gone, or the server is to end.
     over: CancellationToken,
 }
@@ -44,6 +49,8 @@ impl Desk {
             ended: Notify::new(),
             commands: Semaphore::new(MAX_COMMANDS),
             others: Semaphore::new(MAX_OTHERS),
+            unread: AtomicUsize::new(0),
+            read: Notify::new(),
             over: CancellationToken::new(),
         }
     }
@@ -61,7 +68,31 @@ impl Desk {
     /// others waiting.
     pub(super) async fn turn(&self, is_command: bool) -> Option<SemaphorePermit<'_>> {
         let turns = if is_command { &self.commands } else { &self.others };
-        turns.acquire().await.ok()
+        let turn = turns.acquire().await.ok();
+        self.room().await;
+        turn
+    }
+
+    /// Notes bytes that wait to be written.
+    pub(super) fn wait(&self, bytes: usize) {
+        self.unread.fetch_add(bytes, Ordering::SeqCst);
+    }
+
+    /// Notes bytes that wait no more.
+    pub(super) fn written(&self, bytes: usize) {
+        self.unread.fetch_sub(bytes, Ordering::SeqCst);
+        self.read.notify_waiters();
+    }
+
+    /// Waits until the client has read enough of what it was sent.
+    pub(super) async fn room(&self) {
+        loop {
+            let next = self.read.notified();
+            if self.unread.load(Ordering::SeqCst) < MAX_UNREAD {
+                return;
+            }
+            next.await;
+        }
     }
 
     /// Returns the word that ends all calls.

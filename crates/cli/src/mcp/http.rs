@@ -11,15 +11,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::BodyExt;
-use http_body_util::Full;
 use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, HOST, HeaderMap, ORIGIN, WWW_AUTHENTICATE};
+use hyper::header::{
+    AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN, WWW_AUTHENTICATE,
+};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::model::ServerJsonRpcMessage;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use sha2::{Digest, Sha256};
@@ -27,7 +29,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use super::server::Server;
-use super::wire::MAX_MESSAGE;
+use super::wire::{self, MAX_MESSAGE};
 use crate::failure::{Failure, UNSAFE, USAGE};
 
 /// The path that clients talk to.
@@ -36,6 +38,8 @@ const PATH: &str = "/mcp";
 const MAX_CONNECTIONS: usize = 256;
 /// How long a client may take to send the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
+/// How long a client may take to send the rest of a request.
+const REST: Duration = Duration::from_secs(30);
 /// The most clients that have a session; those of 2026-07-28 need none.
 const MAX_SESSIONS: usize = 64;
 /// How long a session is kept in which nothing is said; longer than any call takes
@@ -192,10 +196,36 @@ fn plain(status: StatusCode, says: &'static str) -> Response<Body> {
     let mut response = Response::new(Full::new(Bytes::from(format!("{says}\n"))).boxed_unsync());
     *response.status_mut() = status;
     if status == StatusCode::UNAUTHORIZED {
-        let value = hyper::header::HeaderValue::from_static("Bearer");
+        let value = HeaderValue::from_static("Bearer");
         response.headers_mut().insert(WWW_AUTHENTICATE, value);
     }
     response
+}
+
+/// Reads a request to its end; what is no message is answered at once, in the words
+/// that other clients get.
+async fn read(request: Request<Incoming>) -> Result<Request<Full<Bytes>>, Response<Body>> {
+    let (head, body) = request.into_parts();
+    let read = tokio::time::timeout(REST, Limited::new(body, MAX_MESSAGE).collect()).await;
+    let bytes = match read {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            return Err(plain(StatusCode::PAYLOAD_TOO_LARGE, "the message is too long"));
+        }
+        Ok(Err(_)) => return Err(plain(StatusCode::BAD_REQUEST, "the message breaks off")),
+        Err(_) => return Err(plain(StatusCode::REQUEST_TIMEOUT, "the message took too long")),
+    };
+    if head.method == hyper::Method::POST
+        && let Err((error, id)) = wire::parse(&bytes)
+    {
+        let line = wire::written(&ServerJsonRpcMessage::error(error, id));
+        let mut response = Response::new(Full::new(Bytes::from(line)).boxed_unsync());
+        *response.status_mut() = StatusCode::BAD_REQUEST;
+        let json = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(CONTENT_TYPE, json);
+        return Err(response);
+    }
+    Ok(Request::from_parts(head, Full::new(bytes)))
 }
 
 /// Serves until the server is over.
@@ -261,6 +291,10 @@ pub(super) async fn serve(
                         }
                         None => {
                             let ends = request.method() == hyper::Method::DELETE;
+                            let request = match read(request).await {
+                                Ok(request) => request,
+                                Err(response) => return Ok(response),
+                            };
                             let (mut head, body) = service.handle(request).await.into_parts();
                             // Some clients take "accepted" for a failure.
                             if ends && head.status == StatusCode::ACCEPTED {

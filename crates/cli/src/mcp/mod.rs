@@ -114,6 +114,16 @@ async fn told_to_end() -> std::io::Result<()> {
     Ok(())
 }
 
+/// Says whether whoever writes to standard input has closed it.
+fn is_gone() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let stdin = std::io::stdin();
+    let mut polled = [PollFd::new(&stdin, PollFlags::RDHUP)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut polled, Some(&at_once)).is_ok()
+        && polled[0].revents().intersects(PollFlags::HUP | PollFlags::RDHUP | PollFlags::ERR)
+}
+
 async fn serve_on(
     server: Server,
     http: Option<(Http, String)>,
@@ -121,7 +131,7 @@ async fn serve_on(
 ) -> Result<(), Failure> {
     let Some((http, token)) = http else {
         let (read, write) = rmcp::transport::io::stdio_pipes();
-        let (wire, writer) = Wire::new(read, write, Arc::clone(desk));
+        let (wire, writer) = Wire::new(read, write, is_gone, Arc::clone(desk));
         match serve_server(server, wire).await {
             Ok(running) => {
                 let _ = running.waiting().await;

@@ -4,25 +4,35 @@
 //! that is no JSON, JSON that is no message, lines that are too long. What is
 //! read is bounded, and so is what waits to be written.
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
+    ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::Interval;
 
-use super::desk::Desk;
+use super::desk::{Desk, MAX_CALLS};
 
 /// The longest message that is read.
 pub(super) const MAX_MESSAGE: usize = 16 << 20;
-/// How many messages wait to be written.
-const MAX_WAITING: usize = 64;
+/// The most requests under way, of which only some are calls.
+const MAX_REQUESTS: usize = MAX_CALLS + 1024;
+/// The most bytes of all requests under way, one of which may be longer.
+const MAX_BYTES: usize = 32 << 20;
+/// The most values in one message. Each takes far more room than its text.
+const MAX_VALUES: usize = 100_000;
+/// How often it is looked whether a client that does not read is still there.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// A client on two streams.
 pub(super) struct Wire<R> {
@@ -32,7 +42,13 @@ pub(super) struct Wire<R> {
     passing_over: bool,
     /// Whether a request was read. What comes before the first one is no talk.
     opened: bool,
-    out: Option<mpsc::Sender<Vec<u8>>>,
+    /// The requests that are not answered yet, and how long they are.
+    under_way: HashMap<RequestId, usize>,
+    bytes: usize,
+    out: Option<mpsc::UnboundedSender<Vec<u8>>>,
+    /// Says whether the client is gone, even if it left something to read.
+    gone: fn() -> bool,
+    look: Interval,
     desk: Arc<Desk>,
 }
 
@@ -47,19 +63,36 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
     pub(super) fn new(
         read: R,
         mut write: impl AsyncWrite + Unpin + Send + 'static,
+        gone: fn() -> bool,
         desk: Arc<Desk>,
     ) -> (Self, JoinHandle<()>) {
-        let (out, mut waiting) = mpsc::channel::<Vec<u8>>(MAX_WAITING);
+        let (out, mut waiting) = mpsc::unbounded_channel::<Vec<u8>>();
+        let told = Arc::clone(&desk);
         let writer = tokio::spawn(async move {
+            let mut works = true;
             while let Some(line) = waiting.recv().await {
-                if write.write_all(&line).await.is_err() || write.flush().await.is_err() {
-                    return;
+                works =
+                    works && write.write_all(&line).await.is_ok() && write.flush().await.is_ok();
+                if !works {
+                    waiting.close();
                 }
+                told.written(line.len());
             }
         });
         let read = BufReader::with_capacity(64 * 1024, read);
-        let line = Vec::new();
-        (Wire { read, line, passing_over: false, opened: false, out: Some(out), desk }, writer)
+        let wire = Wire {
+            read,
+            line: Vec::new(),
+            passing_over: false,
+            opened: false,
+            under_way: HashMap::new(),
+            bytes: 0,
+            out: Some(out),
+            gone,
+            look: tokio::time::interval(LOOK),
+            desk,
+        };
+        (wire, writer)
     }
 
     /// Reads on until a line is whole. Nothing is lost when this is dropped in
@@ -89,12 +122,70 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
         }
     }
 
-    /// Answers what is no message. Whoever does not read misses it.
-    fn complain(&self, error: ErrorData, id: Option<RequestId>) {
-        if let Some(out) = &self.out {
-            let _ = out.try_send(written(&ServerJsonRpcMessage::error(error, id)));
+    /// Waits until the client has read enough; returns whether it is still there.
+    async fn room(&mut self) -> bool {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.desk.room() => return true,
+                _ = self.look.tick() => if (self.gone)() { return false },
+            }
         }
     }
+
+    /// Reads the next line, once the client has read enough.
+    async fn next(&mut self) -> Line {
+        let Some(out) = self.out.clone() else { return Line::End };
+        let line = async {
+            match self.room().await {
+                true => self.line().await,
+                false => Line::End,
+            }
+        };
+        tokio::select! {
+            line = line => line,
+            // Nobody reads what is written any more.
+            () = out.closed() => Line::End,
+        }
+    }
+
+    fn put(&self, line: Vec<u8>) -> io::Result<()> {
+        let closed = || io::Error::from(io::ErrorKind::NotConnected);
+        put(self.out.as_ref().ok_or_else(closed)?, &self.desk, line)
+    }
+
+    /// Answers what is no message.
+    fn complain(&self, error: ErrorData, id: Option<RequestId>) {
+        let _ = self.put(written(&ServerJsonRpcMessage::error(error, id)));
+    }
+
+    /// Notes a request, or says why it is not taken on.
+    fn begin(&mut self, id: &RequestId, bytes: usize) -> Result<(), ErrorData> {
+        if self.under_way.contains_key(id) {
+            let says = "a request with this id is under way";
+            return Err(ErrorData::invalid_request(says, None));
+        }
+        let is_full = self.under_way.len() >= MAX_REQUESTS
+            || (self.bytes + bytes > MAX_BYTES && !self.under_way.is_empty());
+        if is_full {
+            return Err(ErrorData::internal_error("too many calls are under way", None));
+        }
+        self.under_way.insert(id.clone(), bytes);
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    fn end(&mut self, id: &RequestId) {
+        self.bytes -= self.under_way.remove(id).unwrap_or_default();
+    }
+}
+
+fn put(out: &mpsc::UnboundedSender<Vec<u8>>, desk: &Desk, line: Vec<u8>) -> io::Result<()> {
+    desk.wait(line.len());
+    out.send(line).map_err(|unsent| {
+        desk.written(unsent.0.len());
+        io::Error::from(io::ErrorKind::NotConnected)
+    })
 }
 
 impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for Wire<R> {
@@ -104,16 +195,40 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for Wire<R> {
         &mut self,
         item: ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
-        let out = self.out.clone();
+        let line = written(&item);
+        // An answer is owed; everything else waits for a client that does not read.
+        let put_now = match &item {
+            JsonRpcMessage::Response(response) => {
+                self.end(&response.id);
+                true
+            }
+            JsonRpcMessage::Error(error) => {
+                if let Some(id) = &error.id {
+                    self.end(id);
+                }
+                true
+            }
+            _ => false,
+        };
+        let (out, desk) = (self.out.clone(), Arc::clone(&self.desk));
+        let sent = if put_now { Ok(self.put(line)) } else { Err(line) };
         async move {
-            let closed = || io::Error::from(io::ErrorKind::NotConnected);
-            out.ok_or_else(closed)?.send(written(&item)).await.map_err(|_| closed())
+            match (sent, out) {
+                (Ok(sent), _) => sent,
+                (Err(_), None) => Err(io::Error::from(io::ErrorKind::NotConnected)),
+                (Err(line), Some(out)) => {
+                    tokio::select! {
+                        () = desk.room() => put(&out, &desk, line),
+                        () = out.closed() => Err(io::Error::from(io::ErrorKind::NotConnected)),
+                    }
+                }
+            }
         }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            match self.line().await {
+            match self.next().await {
                 Line::Whole => {}
                 Line::TooLong => {
                     let says = format!("the message is longer than {MAX_MESSAGE} bytes");
@@ -134,15 +249,35 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for Wire<R> {
                     line
                 }
             };
-            match parse(&line) {
-                Ok(None) => {}
-                Ok(Some(message)) => {
-                    self.opened |= matches!(message, JsonRpcMessage::Request(_));
-                    if self.opened {
-                        return Some(message);
+            let message = match parse(&line) {
+                Ok(None) => continue,
+                Ok(Some(message)) => message,
+                Err((error, id)) => {
+                    self.complain(error, id);
+                    continue;
+                }
+            };
+            match &message {
+                JsonRpcMessage::Request(request) => {
+                    if let Err(error) = self.begin(&request.id, line.len()) {
+                        self.complain(error, Some(request.id.clone()));
+                        continue;
+                    }
+                    self.opened = true;
+                }
+                JsonRpcMessage::Notification(notice) => {
+                    // What is cancelled is not answered.
+                    if let ClientNotification::CancelledNotification(cancelled) =
+                        &notice.notification
+                        && let Some(id) = &cancelled.params.request_id
+                    {
+                        self.end(id);
                     }
                 }
-                Err((error, id)) => self.complain(error, id),
+                _ => {}
+            }
+            if self.opened {
+                return Some(message);
             }
         }
     }
@@ -153,7 +288,8 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for Wire<R> {
     }
 }
 
-fn written(message: &ServerJsonRpcMessage) -> Vec<u8> {
+/// Returns a message as a line.
+pub(super) fn written(message: &ServerJsonRpcMessage) -> Vec<u8> {
     let mut line = serde_json::to_vec(message).unwrap_or_else(|_| {
         br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"the answer cannot be written"}}"#.to_vec()
     });
@@ -161,12 +297,33 @@ fn written(message: &ServerJsonRpcMessage) -> Vec<u8> {
     line
 }
 
+/// Returns about how many values a JSON text has.
+fn values(text: &[u8]) -> usize {
+    let (mut count, mut in_text, mut escaped) = (0, false, false);
+    for byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b',' | b'[' | b'{' if !in_text => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
 /// Reads a line; `None` for an empty one.
 #[expect(clippy::result_large_err, reason = "made once for each wrong line")]
-fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, (ErrorData, Option<RequestId>)> {
+pub(super) fn parse(
+    line: &[u8],
+) -> Result<Option<ClientJsonRpcMessage>, (ErrorData, Option<RequestId>)> {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
     if line.is_empty() {
         return Ok(None);
+    }
+    if values(line) > MAX_VALUES {
+        let says = format!("the message has more than {MAX_VALUES} values");
+        return Err((ErrorData::invalid_request(says, None), None));
     }
     let error = match serde_json::from_slice(line) {
         Ok(message) => return Ok(Some(message)),
@@ -176,8 +333,11 @@ fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, (ErrorData, Option
         let says = format!("this is no JSON: {error}");
         return Err((ErrorData::new(ErrorCode::PARSE_ERROR, says, None), None));
     };
-    let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
     let is_call = value.get("method").is_some_and(Value::is_string);
+    // The id of an answer is one of this side's, and no name for another answer.
+    let is_answer = !is_call && (value.get("result").is_some() || value.get("error").is_some());
+    let id = value.get("id").filter(|_| !is_answer);
+    let id = id.and_then(|id| serde_json::from_value(id.clone()).ok());
     if is_call && id.is_none() && value.get("id").is_none() {
         // A notification that is not understood is not answered.
         return Ok(None);
@@ -211,6 +371,7 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":"7"}"#, Some(-32600), Some("7")),
             (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, Some(-32600), None),
             (r#"{"jsonrpc":"2.0","id":"7","method":7}"#, Some(-32600), Some("7")),
+            (r#"{"jsonrpc":"2.0","id":"7","error":7}"#, Some(-32600), None),
         ];
         for (line, code, id) in cases {
             match (parse(line.as_bytes()), code) {
@@ -223,8 +384,24 @@ mod tests {
                 (other, _) => panic!("{line}: {other:?}"),
             }
         }
-        let deep = "[".repeat(100_000);
+        let deep = "[".repeat(MAX_VALUES);
         assert_eq!(parse(deep.as_bytes()).unwrap_err().0.code, ErrorCode::PARSE_ERROR);
+    }
+
+    #[test]
+    fn values_are_counted_and_text_is_not() {
+        let cases = [
+            (r#"{"a":1,"b":[2,3,{}]}"#, 6),
+            (r#""[,{[,""#, 0),
+            (r#"["\",",\\",","]"#, 3),
+            ("", 0),
+            ("\"[[[[", 0),
+        ];
+        for (text, want) in cases {
+            assert_eq!(values(text.as_bytes()), want, "{text}");
+        }
+        let many = format!("[{}0]", "0,".repeat(MAX_VALUES));
+        assert_eq!(parse(many.as_bytes()).unwrap_err().0.code, ErrorCode::INVALID_REQUEST);
     }
 
     #[test]
@@ -238,11 +415,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_that_is_too_long_is_passed_over() {
-        let ping = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
-        let long = vec![b'a'; MAX_MESSAGE + 70_000];
-        let text = [&long[..], b"\n", ping, &long[..], b"\n", ping].concat();
+        let ping = |id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n");
+        let long = "a".repeat(MAX_MESSAGE + 70_000);
+        let text = [&long, "\n", &ping(1), &long, "\n", &ping(2)].concat();
         let (near, mut far) = tokio::io::duplex(1 << 20);
-        let (mut wire, writer) = Wire::new(io::Cursor::new(text), near, Arc::new(Desk::new()));
+        let desk = Arc::new(Desk::new());
+        let (mut wire, writer) = Wire::new(io::Cursor::new(text), near, || false, desk);
         for _ in 0..2 {
             assert!(matches!(wire.receive().await, Some(JsonRpcMessage::Request(_))));
         }

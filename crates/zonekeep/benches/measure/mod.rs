@@ -47,6 +47,20 @@ pub struct Pair {
     rounds: usize,
 }
 
+impl Pair {
+    /// Returns the medians of times that were taken by turns.
+    pub fn of(ours: Vec<Duration>, theirs: Vec<Duration>) -> Self {
+        let rounds = ours.len();
+        Pair { ours: median(ours), theirs: median(theirs), rounds }
+    }
+
+    /// Returns the median of ours in milliseconds.
+    #[allow(dead_code, reason = "not every bench has a bar for it")]
+    pub fn ours_ms(&self) -> f64 {
+        self.ours.as_secs_f64() * 1_000.0
+    }
+}
+
 /// Runs both by turns, after one round each that does not count.
 pub fn side_by_side(rounds: usize, mut ours: impl FnMut(), mut theirs: impl FnMut()) -> Pair {
     let timed = |work: &mut dyn FnMut()| {
@@ -66,7 +80,7 @@ pub fn side_by_side(rounds: usize, mut ours: impl FnMut(), mut theirs: impl FnMu
             times.0.push(timed(&mut ours));
         }
     }
-    Pair { ours: median(times.0), theirs: median(times.1), rounds }
+    Pair::of(times.0, times.1)
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
