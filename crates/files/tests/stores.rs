@@ -632,7 +632,7 @@ fn a_preview_shows_the_change_and_makes_none() {
     on_every_store(|case| {
         case.file("f", "a\nb\nc\n");
         let preview = |path: &str, content: &[u8]| {
-            preview::preview(case.store(), &place(path), content, 1000).unwrap()
+            preview::preview(case.store(), &place(path), content, 1000).unwrap().text
         };
         assert_eq!(preview("f", b"a\nB\nc\n"), "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n");
         assert_eq!(preview("new", b"x\n"), "@@ -0,0 +1 @@\n+x\n");

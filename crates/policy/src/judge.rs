@@ -93,9 +93,10 @@ impl Question {
         &self.action
     }
 
-    /// Returns the place that is asked about, to show what would change there.
-    pub fn place(&self) -> Option<&Place> {
-        self.permit.place()
+    /// Returns the places that are asked about, to show what would change there.
+    /// Nothing is permitted yet.
+    pub fn permit(&self) -> &Permit {
+        &self.permit
     }
 
     /// Returns the permit, after a yes.

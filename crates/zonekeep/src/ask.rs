@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use zonekeep_policy::{Denial, Rule};
+use zonekeep_policy::{Denial, Rule, Verb};
 
 use crate::approve::{Answer, Key, Remember, Request};
 use crate::audit::{AnswerRecord, Record};
@@ -13,14 +13,20 @@ use crate::sandbox::Sandbox;
 /// An answer to a question that ended an earlier call as [`Error::Open`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
-    /// The question's [digest](Request::digest): the answer is for this one alone.
-    pub question: String,
-    /// The question's id, under which the record goes on.
-    pub id: String,
+    /// The question: the answer is for this one alone, and its record goes on.
+    pub request: Request,
     /// What was answered.
     pub answer: Answer,
     /// Who answered, for the record.
     pub by: String,
+    digest: String,
+}
+
+impl Given {
+    /// Returns an answer to a question.
+    pub fn new(request: Request, answer: Answer, by: impl Into<String>) -> Self {
+        Given { digest: request.digest(), request, answer, by: by.into() }
+    }
 }
 
 /// Why there is no yes.
@@ -58,6 +64,27 @@ impl Sandbox {
         self.with_given(given)
     }
 
+    /// Writes down that nothing comes of a question that was left open: `why` says
+    /// what happened, and `given` what was answered to it all the same.
+    pub fn close_question(&self, request: &Request, given: Option<&Given>, why: &str) {
+        let mut record = self.record(request.tool.clone(), Verb::Info, request.path.clone(), None);
+        record.id = request.id.clone().into();
+        record.action = request.verb.clone().into();
+        record.to = request.to.clone().map(Cow::Owned);
+        record.verdict = "ask".into();
+        record.outcome = "refused".into();
+        record.code = Some("withdrawn".into());
+        record.error = Some(why.to_owned().into());
+        record.answer = given.map(|given| AnswerRecord {
+            approved: given.answer.approved,
+            by: given.by.clone().into(),
+            remember: given.answer.remember.shown().into(),
+            note: given.answer.note.clone().map(Cow::Owned),
+        });
+        // Nothing happens; that it could not be written down changes nothing.
+        let _ = self.write_down(&record);
+    }
+
     /// Returns whether whoever is asked thinks about each question.
     pub(crate) fn is_considered(&self) -> bool {
         self.given().is_some() || self.shared().approver.considers()
@@ -92,12 +119,12 @@ impl Sandbox {
         let approver = &self.shared().approver;
         let given = self.given().map(|given| {
             let digest = request.digest();
-            given.iter().find(|given| given.question == digest)
+            given.iter().find(|given| given.digest == digest)
         });
         let (answer, by) = match given {
             Some(Some(given)) => {
                 // That it was asked is written down already, under this id.
-                record.id = given.id.clone().into();
+                record.id = given.request.id.clone().into();
                 (given.answer.clone(), given.by.clone())
             }
             other => {

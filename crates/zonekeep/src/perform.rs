@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::time::{Instant, SystemTime};
 
 use zonekeep_files::Fault;
+use zonekeep_files::preview::Preview;
 use zonekeep_policy::denial::shown;
 use zonekeep_policy::policy::Audit;
 use zonekeep_policy::taint;
 use zonekeep_policy::{
-    Action, Denial, Judgement, Permit, Place, Question, Rule, Target, Verb, Verdict, judge,
+    Action, Denial, Judgement, Permit, Question, Rule, Target, Verb, Verdict, judge,
 };
 
 use crate::approve::{Key, Remember, Request};
@@ -18,7 +19,7 @@ use crate::sandbox::Sandbox;
 use crate::{ask, time, tools};
 
 /// Writes out what would change at a place.
-pub(crate) type Diff<'a> = &'a dyn Fn(&Sandbox, &Place) -> Option<String>;
+pub(crate) type Diff<'a> = &'a dyn Fn(&Sandbox, &Permit) -> Option<Preview>;
 
 /// An action with what a person should see when asked about it.
 pub(crate) struct Call<'a> {
@@ -206,6 +207,7 @@ impl Sandbox {
         if self.remembers(|recall| recall(key.clone()), record) {
             return Ok(question.approved());
         }
+        let preview = diff.and_then(|diff| diff(self, question.permit()));
         let request = Request {
             id: record.id.to_string(),
             worker: self.grant().worker().map(str::to_owned),
@@ -215,7 +217,8 @@ impl Sandbox {
             to: action.to.as_ref().map(|to| to.path.to_string()),
             reasons: ask::reasons(&question.reasons, rule),
             details,
-            diff: diff.and_then(|diff| diff(self, question.place()?)),
+            partial: preview.as_ref().is_some_and(|preview| !preview.whole),
+            diff: preview.map(|preview| preview.text),
             ..Request::default()
         };
         let summary = request.summary();

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use zonekeep_confine::child::{Ear, Hear};
+use zonekeep_confine::plan::Access;
 use zonekeep_files::edit::{Edit, Edited};
 use zonekeep_files::list::{GlobOptions, Listing};
+use zonekeep_files::preview::Preview;
 use zonekeep_files::read::{Content, Page};
 use zonekeep_files::search::{Found, Line, Query};
 use zonekeep_files::stat::Facts;
@@ -13,8 +15,8 @@ use zonekeep_files::text::Decoded;
 use zonekeep_files::write::{WriteOptions, Written};
 use zonekeep_files::{self as files, Fault, MemoryStore, Overwrite, Store};
 use zonekeep_policy::{
-    Action, AgentPath, Approval, Denial, ExceedsParent, Grant, Mode, Needs, Place, RelPath, Spot,
-    Verb,
+    Action, AgentPath, Approval, Denial, ExceedsParent, Grant, Mode, Needs, Permit, Place, RelPath,
+    Spot, Verb,
 };
 
 use crate::ask::Given;
@@ -278,6 +280,12 @@ impl Sandbox {
     /// Returns the project's directory, for the embedding program only.
     pub fn project_dir(&self) -> &Path {
         &self.shared.policy.project
+    }
+
+    /// Returns how the agents of this session can get at what a host path lies in
+    /// or leads through, for the embedding program only; `None` where they cannot.
+    pub fn reachable(&self, host: &Path) -> Option<Access> {
+        self.shared.exposure.find(host).map(|(_, access)| access)
     }
 
     /// Returns the background commands of this sandbox.
@@ -585,7 +593,8 @@ impl Sandbox {
         let content = content.as_ref();
         let target = self.target("write_file", Verb::Write, path)?;
         let action = Action::new("write_file", Verb::Write, target).bytes(content.len() as u64);
-        let diff = |this: &Sandbox, place: &Place| {
+        let diff = |this: &Sandbox, permit: &Permit| {
+            let place = permit.place()?;
             let store = this.store(place.mount());
             let store = store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
             let mut after = Vec::new();
@@ -620,7 +629,8 @@ impl Sandbox {
     ) -> Result<Edited, Error> {
         let target = self.target("edit_file", Verb::Edit, path)?;
         let action = Action::new("edit_file", Verb::Edit, target);
-        let diff = |this: &Sandbox, place: &Place| {
+        let diff = |this: &Sandbox, permit: &Permit| {
+            let place = permit.place()?;
             let store = this.store(place.mount())?;
             let before = files::read::read_whole(&*store, place, MAX_COMPARED).ok()?;
             let before = Decoded::new(&before)?;
@@ -783,7 +793,7 @@ impl Sandbox {
         let second = self.target("move_file", Verb::Move, to)?;
         let action = Action::new("move_file", Verb::Move, target).to(second);
         let details = vec![("overwrite".to_owned(), (overwrite == Overwrite::Yes).to_string())];
-        self.perform(Call { action, details, diff: None }, |this, permit| {
+        self.perform(Call { action, details, diff: Some(&arriving) }, |this, permit| {
             let (store, place) = this.existing(permit.place())?;
             let (to_store, to_place) = this.made(permit.to())?;
             let moved = files::relocate::rename(&*store, place, &*to_store, to_place, overwrite)?;
@@ -797,7 +807,7 @@ impl Sandbox {
         let second = self.target("copy_file", Verb::Copy, to)?;
         let action = Action::new("copy_file", Verb::Copy, target).to(second);
         let details = vec![("overwrite".to_owned(), (overwrite == Overwrite::Yes).to_string())];
-        self.perform(Call { action, details, diff: None }, |this, permit| {
+        self.perform(Call { action, details, diff: Some(&arriving) }, |this, permit| {
             let (store, place) = this.existing(permit.place())?;
             let (to_store, to_place) = this.made(permit.to())?;
             let copied = files::relocate::copy(&*store, place, &*to_store, to_place, overwrite)?;
@@ -854,6 +864,22 @@ impl Sandbox {
         self.backing(place.mount()).make()?;
         Ok((self.store(place.mount()).ok_or(Fault::Gone)?, place))
     }
+}
+
+/// Writes out what would be at the second place of a move or copy, so that a yes is
+/// for this content and no other.
+fn arriving(this: &Sandbox, permit: &Permit) -> Option<Preview> {
+    let (from, to) = (permit.place()?, permit.to()?);
+    let store = this.store(from.mount())?;
+    if let Ok(content) = files::read::read_whole(&*store, from, MAX_COMPARED) {
+        let to_store = this.store(to.mount()).unwrap_or_else(|| Arc::new(MemoryStore::new()));
+        return files::preview::preview(&*to_store, to, &content, MAX_DIFF).ok();
+    }
+    let facts = files::stat::info(&*store, from).ok()?;
+    let time = crate::time::utc(facts.modified);
+    let kind = if facts.kind == files::Kind::Dir { "a directory" } else { "a file" };
+    let text = format!("{kind} of {} bytes that is not shown, last changed {time}\n", facts.size);
+    Some(Preview { text, whole: false })
 }
 
 fn missing() -> Fault {

@@ -89,6 +89,7 @@ pub(crate) struct Shared {
     pub(crate) log: Option<Log>,
     pub(crate) confine: Confine,
     pub(crate) trees: Trees,
+    pub(crate) exposure: Exposure,
     /// Where guarded files go that commands made.
     pub(crate) state: Option<StateDir>,
     warned: AtomicBool,
@@ -167,7 +168,7 @@ impl Session {
         let backings = names.zip(grounds.into_iter().map(|g| Backing::Host(Arc::new(g)))).collect();
         let state = Some(state.clone());
         let approver = Box::new(approver);
-        Self::start(&project.policy, backings, log, approver, confine, state, &exposure)
+        Self::start(&project.policy, backings, log, approver, confine, state, exposure)
     }
 
     /// Opens a session whose zones are empty and in memory, without a log: for
@@ -182,7 +183,7 @@ impl Session {
         });
         let confine = Confine::default();
         let (backings, approver) = (backings.collect(), Box::new(approver));
-        Self::start(policy, backings, None, approver, confine, None, &Exposure::default())
+        Self::start(policy, backings, None, approver, confine, None, Exposure::default())
     }
 
     /// Returns what a project file opens outside its own directory.
@@ -199,12 +200,12 @@ impl Session {
         approver: Box<dyn Approver>,
         confine: Confine,
         state: Option<StateDir>,
-        exposure: &Exposure,
+        exposure: Exposure,
     ) -> Result<Self, OpenError> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|_| OpenError::Random)?;
         let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        approver.begin(&Opening::new(&id, &policy.project, exposure))?;
+        approver.begin(&Opening::new(&id, &policy.project, &exposure))?;
         let shared = Shared {
             id,
             policy: policy.clone(),
@@ -215,6 +216,7 @@ impl Session {
             log,
             confine,
             trees: Trees::default(),
+            exposure,
             state,
             warned: AtomicBool::new(false),
             next: AtomicU64::new(1),

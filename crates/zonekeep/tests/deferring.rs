@@ -26,8 +26,7 @@ fn open(done: Result<impl std::fmt::Debug, Error>) -> Request {
 }
 
 fn given(request: &Request, answer: Answer) -> Vec<Given> {
-    let (question, id) = (request.digest(), request.id.clone());
-    vec![Given { question, id, answer, by: "test".into() }]
+    vec![Given::new(request.clone(), answer, "test")]
 }
 
 #[test]

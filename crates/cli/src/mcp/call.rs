@@ -11,10 +11,10 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
-use zonekeep::approve::{Answer, Request};
+use zonekeep::approve::{Answer, Request, visible};
 use zonekeep::{Error, Given, Sandbox, Stop};
 
-use super::question;
+use super::question::{self, Offered};
 use super::rules::{InUse, Running};
 use super::server::{Server, is_modern};
 
@@ -27,7 +27,7 @@ const MAX_TOLD: usize = 8 * 1024;
 /// How often a command is held back before it is refused.
 const MAX_WAITS: usize = 100;
 /// The most questions about one call.
-const MAX_QUESTIONS: usize = 8;
+const MAX_QUESTIONS: usize = 3;
 
 /// What a call came to.
 pub(super) enum Came<T> {
@@ -89,22 +89,49 @@ impl Server {
         loop {
             let done = self.run(context, is_command, given.clone(), Arc::clone(&work)).await?;
             let request = match done {
-                Err(Error::Open(request)) if given.len() < MAX_QUESTIONS => request,
+                Err(Error::Open(request)) => request,
                 done => return Ok(Came::To(done)),
             };
-            let (answer, by) = match self.asks(context) {
+            // What was answered last was not what is asked now.
+            if let Some(last) = given.last() {
+                let why = "what would be done has changed before there was an answer";
+                self.close(&last.request, Some(last), why).await;
+            }
+            if given.len() >= MAX_QUESTIONS {
+                self.close(&request, None, "what would be done keeps changing").await;
+                return Ok(Came::To(Err(Error::Open(request))));
+            }
+            let asked = match self.asks(context) {
                 Asks::Again => {
-                    let asked = self.sealed().ask(&call, &request, given)?;
+                    let (asked, given_up) = self.sealed().ask(&call, &request, given)?;
+                    if let Some(given_up) = given_up {
+                        self.close(&given_up, None, "too many questions are open").await;
+                    }
                     return Ok(Came::Ask(Box::new(asked)));
                 }
-                Asks::Form => {
-                    let answer = self.put_form(context, &request).await?;
-                    (answer, question::by(client.as_deref()))
-                }
-                Asks::Socket => self.put_on_socket(context, &request).await?,
+                Asks::Form => self
+                    .put_form(context, &request)
+                    .await
+                    .map(|answer| (answer, question::by(client.as_deref()))),
+                Asks::Socket => self.put_on_socket(context, &request).await,
             };
-            given.push(Given { question: request.digest(), id: request.id, answer, by });
+            match asked {
+                Ok((answer, by)) => given.push(Given::new(*request, answer, by)),
+                Err(error) => {
+                    self.close(&request, None, "the call was cancelled").await;
+                    return Err(error);
+                }
+            }
         }
+    }
+
+    /// Writes down that nothing comes of a question.
+    async fn close(&self, request: &Request, given: Option<&Given>, why: &'static str) {
+        let (rules, request, given) = (self.rules(), request.clone(), given.cloned());
+        let closing = tokio::task::spawn_blocking(move || {
+            rules.sandbox().close_question(&request, given.as_ref(), why);
+        });
+        let _ = closing.await;
     }
 
     /// Works on a call on a thread of its own.
@@ -224,7 +251,7 @@ impl Server {
             };
             let left = Some(until.saturating_duration_since(Instant::now()));
             match context.peer.create_elicitation_with_timeout(form, left).await {
-                Ok(result) => question::answer(request.pattern(), &result),
+                Ok(result) => question::answer(&Offered::of(request), &result),
                 Err(error) => Answer::unasked(format!("the client did not answer ({error})")),
             }
         };
@@ -302,7 +329,8 @@ impl Heard {
             _ => heard.len(),
         };
         let taken: Vec<u8> = heard.drain(..end).collect();
-        String::from_utf8_lossy(&taken).trim_start_matches('\u{fffd}').to_owned()
+        // It is shown to people, beside what clients say themselves.
+        visible(String::from_utf8_lossy(&taken).trim_start_matches('\u{fffd}'))
     }
 }
 

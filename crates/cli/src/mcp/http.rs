@@ -4,40 +4,44 @@
 //! that it was sent to (so that a name which an attacker points at this machine
 //! leads nowhere), and the page that it comes from.
 
+use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
-use std::net::SocketAddr;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{
-    AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN, WWW_AUTHENTICATE,
-};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::model::ServerJsonRpcMessage;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
-use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use sha2::{Digest, Sha256};
+use rmcp::transport::streamable_http_server::{
+    SessionManager, StreamableHttpServerConfig, StreamableHttpService,
+};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 
+use super::gate::Gate;
 use super::server::Server;
 use super::wire::{self, MAX_MESSAGE};
-use crate::failure::{Failure, UNSAFE, USAGE};
 
 /// The path that clients talk to.
 const PATH: &str = "/mcp";
-/// The most connections at a time; more wait.
-const MAX_CONNECTIONS: usize = 256;
+/// The header with the name of a session.
+const SESSION: &str = "mcp-session-id";
+/// The most connections at a time.
+const MAX_CONNECTIONS: usize = 512;
+/// The most of them that have not shown the token.
+const MAX_STRANGERS: usize = 128;
 /// How long a client may take to send the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
+/// How long nothing was said in a session that is given up for another one.
+const SILENT: Duration = Duration::from_secs(10 * 60);
 /// How long a client may take to send the rest of a request.
 const REST: Duration = Duration::from_secs(30);
 /// The most clients that have a session; those of 2026-07-28 need none.
@@ -45,149 +49,10 @@ const MAX_SESSIONS: usize = 64;
 /// How long a session is kept in which nothing is said; longer than any call takes
 /// that the user waits for.
 const KEPT: Duration = Duration::from_secs(2 * 60 * 60);
-/// The fewest characters of a token that is hard to guess.
-const MIN_TOKEN: usize = 32;
-
-/// Who may talk to the server.
-pub(super) struct Gate {
-    /// The token's digest, so that comparing tells nothing about it.
-    token: [u8; 32],
-    hosts: Vec<String>,
-    origins: Vec<String>,
-}
-
-/// Reads the token from a file, which is made with a new one where it is missing.
-pub(super) fn token(path: &Path) -> Result<String, Failure> {
-    let says =
-        |why: String| Failure::message(UNSAFE, format!("the token file {}: {why}", path.display()));
-    match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-        Ok(mut file) => {
-            let mut random = [0; 32];
-            getrandom::fill(&mut random).map_err(|error| says(error.to_string()))?;
-            let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-            std::io::Write::write_all(&mut file, format!("{token}\n").as_bytes())?;
-            eprintln!("zonekeep: made the token file {}", path.display());
-            return Ok(token);
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-        Err(error) => return Err(says(error.to_string())),
-    }
-    let file = std::fs::File::open(path).map_err(|error| says(error.to_string()))?;
-    let meta = file.metadata()?;
-    if !meta.is_file() || meta.uid() != rustix::process::geteuid().as_raw() {
-        return Err(says("it has to be a file of yours".to_owned()));
-    }
-    if meta.mode() & 0o077 != 0 {
-        return Err(says("others can read or write it".to_owned())
-            .hint("make it yours alone with `chmod 600`"));
-    }
-    let mut text = String::new();
-    std::io::Read::read_to_string(&mut std::io::Read::take(file, 4096), &mut text)?;
-    let token = text.trim();
-    if token.len() < MIN_TOKEN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let why = format!("a token has at least {MIN_TOKEN} characters and no blanks");
-        return Err(says(why).hint("remove the file, and a new one is made"));
-    }
-    Ok(token.to_owned())
-}
-
-impl Gate {
-    /// Returns a gate for a server at `addr`, which is also known by the names
-    /// `hosts`, for pages from `origins`.
-    pub(super) fn new(
-        token: &str,
-        addr: SocketAddr,
-        hosts: &[String],
-        origins: &[String],
-    ) -> Result<Self, Failure> {
-        let port = addr.port();
-        let mut names: Vec<String> = match addr.ip().is_loopback() {
-            true => ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned).to_vec(),
-            false => Vec::new(),
-        };
-        names.push(match addr.ip() {
-            std::net::IpAddr::V4(ip) => ip.to_string(),
-            std::net::IpAddr::V6(ip) => format!("[{ip}]"),
-        });
-        for host in hosts {
-            let plain = |c: char| c.is_ascii_alphanumeric() || "-._[]:".contains(c);
-            if host.is_empty() || !host.chars().all(plain) {
-                return Err(Failure::message(
-                    USAGE,
-                    format!("--allow-host {host}: write a name, or NAME:PORT"),
-                ));
-            }
-            names.push(host.to_ascii_lowercase());
-        }
-        let with_port = |name: &String| {
-            let is_bare = name
-                .rsplit_once(':')
-                .is_none_or(|(_, tail)| tail.ends_with(']') || tail.parse::<u16>().is_err());
-            if is_bare { format!("{name}:{port}") } else { name.clone() }
-        };
-        let mut hosts: Vec<String> = names.iter().map(with_port).collect();
-        // Clients leave the usual port out.
-        if port == 80 {
-            hosts.extend(names);
-        }
-        for origin in origins {
-            if !origin.starts_with("http://") && !origin.starts_with("https://") {
-                let says =
-                    format!("--allow-origin {origin}: write one such as https://example.org");
-                return Err(Failure::message(USAGE, says));
-            }
-        }
-        let origins =
-            origins.iter().map(|origin| origin.trim_end_matches('/').to_ascii_lowercase());
-        let token = Sha256::digest(token.as_bytes()).into();
-        Ok(Gate { token, hosts, origins: origins.collect() })
-    }
-
-    /// Says why a request is turned away.
-    fn refuses(
-        &self,
-        headers: &HeaderMap,
-        authority: Option<&str>,
-    ) -> Option<(StatusCode, &'static str)> {
-        let mut hosts = headers.get_all(HOST).iter();
-        let host = match (hosts.next().map(|host| host.to_str()), hosts.next()) {
-            (Some(Ok(host)), None) => host.to_ascii_lowercase(),
-            _ => return Some((StatusCode::BAD_REQUEST, "a request names one host")),
-        };
-        let known = |name: &str| self.hosts.iter().any(|host| *host == name);
-        if !known(&host) || authority.is_some_and(|name| !known(&name.to_ascii_lowercase())) {
-            return Some((StatusCode::FORBIDDEN, "this server is not known by that name"));
-        }
-        for origin in headers.get_all(ORIGIN) {
-            let allowed = origin.to_str().is_ok_and(|origin| {
-                self.origins.iter().any(|allowed| *allowed == origin.to_ascii_lowercase())
-            });
-            if !allowed {
-                return Some((
-                    StatusCode::FORBIDDEN,
-                    "web pages from there may not talk to this server",
-                ));
-            }
-        }
-        let mut given = headers.get_all(AUTHORIZATION).iter();
-        let token = match (given.next().map(|value| value.to_str()), given.next()) {
-            (Some(Ok(value)), None) => match value.split_once(' ') {
-                Some((kind, token)) if kind.eq_ignore_ascii_case("bearer") => token.trim(),
-                _ => "",
-            },
-            _ => "",
-        };
-        match <[u8; 32]>::from(Sha256::digest(token.as_bytes())) == self.token {
-            true => None,
-            false => Some((StatusCode::UNAUTHORIZED, "the token is missing or wrong")),
-        }
-    }
-}
-
 /// Returns whether a request would begin a session.
 fn begins_session(headers: &HeaderMap) -> bool {
     let modern = headers.get("mcp-protocol-version").and_then(|version| version.to_str().ok());
-    !headers.contains_key("mcp-session-id") && modern.is_none_or(|version| version < "2026-07-28")
+    !headers.contains_key(SESSION) && modern.is_none_or(|version| version < "2026-07-28")
 }
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
@@ -228,6 +93,99 @@ async fn read(request: Request<Incoming>) -> Result<Request<Full<Bytes>>, Respon
     Ok(Request::from_parts(head, Full::new(bytes)))
 }
 
+/// Those who have not shown the token yet, the oldest first.
+#[derive(Default)]
+struct Strangers(Mutex<VecDeque<(u64, AbortHandle)>>);
+
+impl Strangers {
+    fn list(&self) -> MutexGuard<'_, VecDeque<(u64, AbortHandle)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes one in; where there are too many, the oldest goes.
+    fn take_in(&self, number: u64, stranger: AbortHandle) {
+        let mut list = self.list();
+        if list.len() >= MAX_STRANGERS
+            && let Some((_, oldest)) = list.pop_front()
+        {
+            oldest.abort();
+        }
+        list.push_back((number, stranger));
+    }
+
+    fn let_go(&self, number: u64) {
+        self.list().retain(|(other, _)| *other != number);
+    }
+}
+
+/// What all connections share.
+struct Hall {
+    gate: Gate,
+    service: StreamableHttpService<Server, LocalSessionManager>,
+    sessions: Arc<LocalSessionManager>,
+    /// When each session was last spoken in.
+    spoken: Mutex<HashMap<String, Instant>>,
+    strangers: Strangers,
+}
+
+impl Hall {
+    /// Makes room for a session; returns whether there is some.
+    async fn make_room(&self) -> bool {
+        let held: Vec<_> = self.sessions.sessions.read().await.keys().cloned().collect();
+        let silent = {
+            let mut spoken = self.spoken.lock().unwrap_or_else(PoisonError::into_inner);
+            spoken.retain(|id, _| held.iter().any(|held| **held == **id));
+            if held.len() < MAX_SESSIONS {
+                return true;
+            }
+            let since = |id: &str| spoken.get(id).map_or(SILENT, Instant::elapsed);
+            held.into_iter().max_by_key(|id| since(id)).filter(|id| since(id) >= SILENT)
+        };
+        match silent {
+            Some(id) => self.sessions.close_session(&id).await.is_ok(),
+            None => false,
+        }
+    }
+
+    async fn answer(&self, number: u64, request: Request<Incoming>) -> Response<Body> {
+        let authority = request.uri().authority().map(|name| name.as_str().to_owned());
+        let (method, headers) = (request.method().clone(), request.headers());
+        if let Some((status, says)) = self.gate.refuses(&method, headers, authority.as_deref()) {
+            return plain(status, says);
+        }
+        let origin = headers.get(ORIGIN).cloned();
+        if method == Method::OPTIONS && origin.is_some() {
+            let mut response = plain(StatusCode::NO_CONTENT, "");
+            Gate::tell_browser(origin.as_ref(), response.headers_mut());
+            return response;
+        }
+        self.strangers.let_go(number);
+        if request.uri().path() != PATH {
+            return plain(StatusCode::NOT_FOUND, "there is only /mcp");
+        }
+        if begins_session(headers) && !self.make_room().await {
+            return plain(StatusCode::SERVICE_UNAVAILABLE, "too many clients have a session");
+        }
+        if let Some(id) = headers.get(SESSION).and_then(|id| id.to_str().ok()) {
+            let mut spoken = self.spoken.lock().unwrap_or_else(PoisonError::into_inner);
+            if spoken.len() < 2 * MAX_SESSIONS {
+                spoken.insert(id.to_owned(), Instant::now());
+            }
+        }
+        let request = match read(request).await {
+            Ok(request) => request,
+            Err(response) => return response,
+        };
+        let (mut head, body) = self.service.handle(request).await.into_parts();
+        // Some clients take "accepted" for a failure.
+        if method == Method::DELETE && head.status == StatusCode::ACCEPTED {
+            head.status = StatusCode::NO_CONTENT;
+        }
+        Gate::tell_browser(origin.as_ref(), &mut head.headers);
+        Response::from_parts(head, body.map_err(|never| match never {}).boxed_unsync())
+    }
+}
+
 /// Serves until the server is over.
 pub(super) async fn serve(
     server: Server,
@@ -246,67 +204,29 @@ pub(super) async fn serve(
     let sessions = Arc::new(sessions);
     let held = Arc::clone(&sessions);
     let service = StreamableHttpService::new(move || Ok(server.for_another()), held, config);
-    let gate = Arc::new(gate);
+    let (spoken, strangers) = (Mutex::default(), Strangers::default());
+    let hall = Arc::new(Hall { gate, service, sessions, spoken, strangers });
     let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    loop {
+    for number in 0.. {
         let accepted = tokio::select! {
-            accepted = async {
-                let seat = Arc::clone(&room).acquire_owned().await;
-                (listener.accept().await, seat)
-            } => accepted,
+            accepted = listener.accept() => accepted,
             () = over.cancelled() => return Ok(()),
         };
-        let ((stream, _), seat) = match accepted {
-            (Ok(accepted), Ok(seat)) => (accepted, seat),
-            (Err(_), _) => {
-                // Too many open files, or somebody who left again.
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                continue;
-            }
-            (_, Err(_)) => return Ok(()),
+        let Ok((stream, _)) = accepted else {
+            // Too many open files, or somebody who left again.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
         };
+        // Nobody waits for a seat here: whoever comes when all are taken is turned away.
+        let Ok(seat) = Arc::clone(&room).try_acquire_owned() else { continue };
         let _ = stream.set_nodelay(true);
-        let (service, gate, over) = (service.clone(), Arc::clone(&gate), over.clone());
-        let sessions = Arc::clone(&sessions);
-        tokio::spawn(async move {
+        let (here, over) = (Arc::clone(&hall), over.clone());
+        let task = tokio::spawn(async move {
             let _seat = seat;
+            let answering = Arc::clone(&here);
             let answer = service_fn(move |request: Request<Incoming>| {
-                let (service, gate) = (service.clone(), Arc::clone(&gate));
-                let sessions = Arc::clone(&sessions);
-                async move {
-                    let authority = request.uri().authority().map(|name| name.as_str().to_owned());
-                    let refused = gate.refuses(request.headers(), authority.as_deref());
-                    Ok::<_, Infallible>(match refused {
-                        Some((status, says)) => plain(status, says),
-                        None if request.uri().path() != PATH => {
-                            plain(StatusCode::NOT_FOUND, "there is only /mcp")
-                        }
-                        None if begins_session(request.headers())
-                            && sessions.sessions.read().await.len() >= MAX_SESSIONS =>
-                        {
-                            plain(
-                                StatusCode::SERVICE_UNAVAILABLE,
-                                "too many clients have a session",
-                            )
-                        }
-                        None => {
-                            let ends = request.method() == hyper::Method::DELETE;
-                            let request = match read(request).await {
-                                Ok(request) => request,
-                                Err(response) => return Ok(response),
-                            };
-                            let (mut head, body) = service.handle(request).await.into_parts();
-                            // Some clients take "accepted" for a failure.
-                            if ends && head.status == StatusCode::ACCEPTED {
-                                head.status = StatusCode::NO_CONTENT;
-                            }
-                            Response::from_parts(
-                                head,
-                                body.map_err(|never| match never {}).boxed_unsync(),
-                            )
-                        }
-                    })
-                }
+                let hall = Arc::clone(&answering);
+                async move { Ok::<_, Infallible>(hall.answer(number, request).await) }
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
@@ -318,94 +238,9 @@ pub(super) async fn serve(
                 _ = connection => {}
                 () = over.cancelled() => {}
             }
+            here.strangers.let_go(number);
         });
+        hall.strangers.take_in(number, task.abort_handle());
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TOKEN: &str = "0123456789abcdef0123456789abcdef";
-
-    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        for (name, value) in pairs {
-            headers.append(*name, value.parse().unwrap());
-        }
-        headers
-    }
-
-    #[test]
-    fn who_is_let_in() {
-        let addr = "127.0.0.1:7000".parse().unwrap();
-        let gate = Gate::new(
-            TOKEN,
-            addr,
-            &["Box.example".into(), "other.example:9".into()],
-            &["https://app.example/".into()],
-        )
-        .unwrap();
-        let bearer = format!("Bearer {TOKEN}");
-        let (host, auth) = (("host", "127.0.0.1:7000"), ("authorization", bearer.as_str()));
-        let cases: &[(&[(&'static str, &str)], Option<u16>)] = &[
-            (&[host, auth], None),
-            (&[("host", "localhost:7000"), auth], None),
-            (&[("host", "[::1]:7000"), auth], None),
-            (&[("host", "box.example:7000"), auth], None),
-            (&[("host", "BOX.example:7000"), auth], None),
-            (&[("host", "other.example:9"), auth], None),
-            (&[host, auth, ("origin", "https://app.example")], None),
-            (&[auth], Some(400)),
-            (&[host, host, auth], Some(400)),
-            (&[("host", "localhost"), auth], Some(403)),
-            (&[("host", "localhost:7001"), auth], Some(403)),
-            (&[("host", "evil.example:7000"), auth], Some(403)),
-            (&[("host", "localhost.evil.example:7000"), auth], Some(403)),
-            (&[host, auth, ("origin", "http://localhost:7000")], Some(403)),
-            (&[host, auth, ("origin", "null")], Some(403)),
-            (
-                &[
-                    host,
-                    auth,
-                    ("origin", "https://app.example"),
-                    ("origin", "https://evil.example"),
-                ],
-                Some(403),
-            ),
-            (&[host, auth, ("origin", "https://app.example.evil")], Some(403)),
-            (&[host], Some(401)),
-            (&[host, ("authorization", "Bearer")], Some(401)),
-            (&[host, ("authorization", "Bearer ")], Some(401)),
-            (&[host, ("authorization", TOKEN)], Some(401)),
-            (&[host, ("authorization", "Basic 0123456789abcdef0123456789abcdef")], Some(401)),
-            (&[host, ("authorization", "Bearer 0123456789abcdef0123456789abcdeF")], Some(401)),
-            (&[host, auth, auth], Some(401)),
-        ];
-        for (given, want) in cases {
-            let got = gate.refuses(&headers(given), None).map(|(status, _)| status.as_u16());
-            assert_eq!(got, *want, "{given:?}");
-        }
-        let good = headers(&[host, auth]);
-        assert_eq!(gate.refuses(&good, Some("evil.example")).map(|r| r.0.as_u16()), Some(403));
-    }
-
-    #[test]
-    fn a_token_is_private_and_hard_to_guess() {
-        use std::os::unix::fs::PermissionsExt;
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("token");
-        let made = token(&path).unwrap();
-        assert_eq!(made.len(), 64);
-        assert_eq!(token(&path).unwrap(), made);
-        assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o600);
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
-        assert!(token(&path).is_err());
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
-        for text in ["", "short", "0123456789abcdef 0123456789abcdef"] {
-            std::fs::write(&path, text).unwrap();
-            assert!(token(&path).is_err(), "{text:?}");
-        }
-        assert!(token(dir.path()).is_err());
-    }
+    Ok(())
 }

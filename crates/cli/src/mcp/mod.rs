@@ -7,6 +7,7 @@
 
 mod call;
 mod desk;
+mod gate;
 mod http;
 pub(crate) mod install;
 mod news;
@@ -27,7 +28,7 @@ use rmcp::service::serve_server;
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::desk::Desk;
-use self::http::Gate;
+use self::gate::Gate;
 use self::news::News;
 use self::rules::{Answering, Rules};
 use self::server::{Asking, Server};
@@ -64,7 +65,7 @@ pub(crate) struct Http {
 /// Serves until the client is gone, or the program is told to end.
 pub(crate) fn serve(serving: Serving) -> Result<(), Failure> {
     let Serving { project, worker, asks, answering, within, http } = serving;
-    let token = http.as_ref().map(|http| http::token(&http.token_file)).transpose()?;
+    let token = http.as_ref().map(|http| gate::token(&http.token_file)).transpose()?;
     let rules = Arc::new(Rules::open(project, worker, answering)?);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -28,16 +28,24 @@ const MAX_NAME: usize = 64;
 /// It always has a field that has to be filled in: there are clients that
 /// accept empty forms by themselves. The safe choice comes first.
 pub(super) fn form(request: &Request) -> Result<ElicitRequestParams, ErrorData> {
-    let mut choices = vec!["deny", "once", "session"];
+    let (message, whole) = written(request);
+    // Nobody says yes for later to what they have not seen.
+    let mut choices = match whole {
+        true => vec!["deny", "once", "session"],
+        false => vec!["deny", "once"],
+    };
     let one_line = |text: &str| visible(text).replace('\n', "\\n");
     let kept = match &request.command {
         Some(_) => "this exact command".to_owned(),
         None => format!("any {}, whatever its content", one_line(&request.summary())),
     };
-    let mut meaning = format!(
-        "deny: no. once: yes, this time. session: yes, and do not ask in this session about {kept}."
-    );
-    if let Some(pattern) = request.pattern() {
+    let mut meaning = "deny: no. once: yes, this time.".to_owned();
+    match whole {
+        true => meaning
+            .push_str(&format!(" session: yes, and do not ask in this session about {kept}.")),
+        false => meaning.push_str(" `zonekeep approve` in a terminal can show all of it."),
+    }
+    if let Some(pattern) = request.pattern().filter(|_| whole) {
         choices.push("pattern");
         let pattern = one_line(pattern);
         meaning.push_str(&format!(
@@ -59,24 +67,35 @@ pub(super) fn form(request: &Request) -> Result<ElicitRequestParams, ErrorData> 
     });
     let schema: ElicitationSchema = serde_json::from_value(schema)
         .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-    Ok(ElicitRequestParams::FormElicitationParams {
-        meta: None,
-        message: written(request).trim_start_matches('\n').to_owned(),
-        requested_schema: schema,
-    })
+    Ok(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema: schema })
+}
+
+/// What a form offers beside yes and no.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Offered {
+    session: bool,
+    pattern: Option<String>,
+}
+
+impl Offered {
+    pub(super) fn of(request: &Request) -> Self {
+        let whole = written(request).1;
+        let pattern = request.pattern().filter(|_| whole).map(str::to_owned);
+        Offered { session: whole, pattern }
+    }
 }
 
 /// Returns what a filled-in form means. Whatever is not a clear yes is a no.
-pub(super) fn answer(request_pattern: Option<&str>, result: &ElicitResult) -> Answer {
+pub(super) fn answer(offered: &Offered, result: &ElicitResult) -> Answer {
     let field = |name: &str| {
         result.content.as_ref().and_then(|content| content.get(name)).and_then(Value::as_str)
     };
     let yes = |remember| Answer { approved: true, remember, ..Answer::default() };
     match (&result.action, field("decision")) {
         (ElicitationAction::Accept, Some("once")) => yes(Remember::Once),
-        (ElicitationAction::Accept, Some("session")) => yes(Remember::Session),
-        (ElicitationAction::Accept, Some("pattern")) => match request_pattern {
-            Some(pattern) => yes(Remember::Pattern(pattern.to_owned())),
+        (ElicitationAction::Accept, Some("session")) if offered.session => yes(Remember::Session),
+        (ElicitationAction::Accept, Some("pattern")) => match &offered.pattern {
+            Some(pattern) => yes(Remember::Pattern(pattern.clone())),
             None => Answer::no(),
         },
         (ElicitationAction::Accept, Some("deny")) => match field("note").map(str::trim) {
@@ -119,9 +138,7 @@ struct Open {
 struct Kept {
     /// Answers to earlier questions of the same call.
     given: Vec<Given>,
-    question: String,
-    id: String,
-    pattern: Option<String>,
+    request: Request,
 }
 
 /// What the client keeps.
@@ -141,14 +158,14 @@ impl Sealed {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the result that asks the client; `call` is what the answer will be
-    /// good for.
+    /// Returns the result that asks the client, and a question that was given up to
+    /// make room; `call` is what the answer will be good for.
     pub(super) fn ask(
         &self,
         call: &[u8],
         request: &Request,
         given: Vec<Given>,
-    ) -> Result<InputRequiredResult, ErrorData> {
+    ) -> Result<(InputRequiredResult, Option<Request>), ErrorData> {
         let form = InputRequest::Elicitation(ElicitRequest::new(form(request)?));
         let mut random = [0; 16];
         let internal = |error: &dyn std::fmt::Display| {
@@ -163,22 +180,18 @@ impl Sealed {
                 &SealOptions::new().associated_data(call).ttl(WITHIN),
             )
             .map_err(|error| internal(&error))?;
-        let kept = Kept {
-            given,
-            question: request.digest(),
-            id: request.id.clone(),
-            pattern: request.pattern().map(str::to_owned),
-        };
+        let kept = Kept { given, request: request.clone() };
         let mut open = self.open();
+        let mut given_up = None;
         if open.order.len() >= MAX_OPEN
             && let Some(oldest) = open.order.pop_front()
         {
-            open.kept.remove(&oldest);
+            given_up = open.kept.remove(&oldest).map(|kept| kept.request);
         }
         open.order.push_back(ticket.clone());
         open.kept.insert(ticket, kept);
         let requests = BTreeMap::from([(APPROVE.to_owned(), form)]);
-        Ok(InputRequiredResult::new(Some(requests), Some(state)))
+        Ok((InputRequiredResult::new(Some(requests), Some(state)), given_up))
     }
 
     /// Returns the answers that a repeated call comes with.
@@ -202,14 +215,14 @@ impl Sealed {
             open.order.retain(|other| *other != ticket);
             open.kept.remove(&ticket).ok_or_else(stale)?
         };
-        let Kept { mut given, question, id, pattern } = kept;
+        let Kept { mut given, request } = kept;
         let result = responses.and_then(|responses| responses.get(APPROVE));
         let answer = match result.map(|value| serde_json::from_value(value.clone())) {
-            Some(Ok(result)) => answer(pattern.as_deref(), &result),
+            Some(Ok(result)) => answer(&Offered::of(&request), &result),
             Some(Err(_)) => Answer::unasked("the client's answer could not be read"),
             None => Answer::unasked("the client came back without an answer"),
         };
-        given.push(Given { question, id, answer, by });
+        given.push(Given::new(request, answer, by));
         Ok(given)
     }
 }
@@ -265,21 +278,36 @@ mod tests {
             ("cancel", json!({"decision": "session"}), Some(Answer::no())),
         ];
         for (action, content, want) in cases {
-            let got = answer(Some("git push"), &result(action, content.clone()));
+            let offered = Offered::of(&push(Some("git push")));
+            let got = answer(&offered, &result(action, content.clone()));
             match want {
                 Some(want) => assert_eq!(got, want, "{action} {content}"),
                 None => assert!(!got.approved && got.unasked.is_some(), "{action} {content}"),
             }
         }
-        let got = answer(None, &result("accept", json!({"decision": "pattern"})));
+        let offered = Offered::of(&push(None));
+        let got = answer(&offered, &result("accept", json!({"decision": "pattern"})));
         assert_eq!(got, Answer::no());
+    }
+
+    #[test]
+    fn what_was_not_seen_is_approved_once_at_most() {
+        let request = Request { partial: true, ..push(Some("git push")) };
+        let form = serde_json::to_value(form(&request).unwrap()).unwrap();
+        let choices = &form["requestedSchema"]["properties"]["decision"]["enum"];
+        assert_eq!(*choices, json!(["deny", "once"]));
+        assert!(form["message"].as_str().unwrap().starts_with("  Only part of it"), "{form}");
+        for decision in ["session", "pattern"] {
+            let result = result("accept", json!({ "decision": decision }));
+            assert!(!answer(&Offered::of(&request), &result).approved);
+        }
     }
 
     #[test]
     fn a_state_is_good_for_one_answer_to_one_call() {
         let sealed = Sealed::new().unwrap();
         let request = push(None);
-        let ask = || sealed.ask(b"call", &request, Vec::new()).unwrap().request_state.unwrap();
+        let ask = || sealed.ask(b"call", &request, Vec::new()).unwrap().0.request_state.unwrap();
         let yes = json!({ "action": "accept", "content": { "decision": "once" } });
         let responses = BTreeMap::from([(APPROVE.to_owned(), yes)]);
         let open = |call: &[u8], state: &str| {
@@ -292,7 +320,7 @@ mod tests {
         let given = open(b"call", &state).unwrap();
         assert_eq!(given.len(), 1);
         assert_eq!(
-            (given[0].question.clone(), given[0].answer.clone()),
+            (given[0].request.digest(), given[0].answer.clone()),
             (request.digest(), Answer::yes())
         );
         assert!(open(b"call", &state).is_err(), "used twice");

@@ -1,7 +1,9 @@
 //! Resources: the files of the view by `zonekeep:///path`, and the records of
 //! this server's session.
 
+use std::io::{Seek, SeekFrom};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -31,6 +33,8 @@ const PAGE: usize = 200;
 const MAX_LISTED: usize = 10_000;
 /// The largest file that is read whole.
 const MAX_BYTES: usize = 4 << 20;
+/// How long a reader of the records waits for others.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// The most records that are returned, the newest.
 const MAX_RECORDS: usize = 1_000;
 
@@ -120,10 +124,10 @@ pub(super) fn template() -> ResourceTemplate {
     template
 }
 
-/// Returns whether nobody has to be asked before a zone is looked at. Clients list
-/// and watch by themselves; that is no reason to ask the user.
+/// Returns whether a zone can be looked at without a question and without a taint.
+/// Clients list and watch by themselves; that is no reason for either.
 fn looks_freely(zone: &Zone) -> bool {
-    zone.approval.read.value == Approval::PreApproved
+    zone.approval.read.value == Approval::PreApproved && zone.untrusted.is_none()
 }
 
 /// Lists a page of the files, and the records on the first one. What would have to
@@ -154,8 +158,19 @@ pub(super) async fn list(
                 break;
             }
             let options = GlobOptions { limit, ..GlobOptions::default() };
-            let paths = sandbox.find(&format!("/{zone}"), "**/*", &options)?.paths;
-            found.extend(paths.into_iter().map(|path| format!("{zone}/{path}")));
+            match sandbox.find(&format!("/{zone}"), "**/*", &options) {
+                // A name that is no plain text has no spelling of its own.
+                Ok(paths) => found.extend(
+                    paths
+                        .paths
+                        .iter()
+                        .filter(|path| !path.contains('\\'))
+                        .map(|path| format!("{zone}/{path}")),
+                ),
+                // What was taken away meanwhile is not there.
+                Err(Error::Denied(_)) => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(found)
     };
@@ -235,12 +250,20 @@ pub(super) async fn read(
 /// Returns the records of this session, as the client's user may see them: without
 /// what is said of the host.
 async fn records(server: &Server, uri: String) -> Result<ReadResourceResponse, ErrorData> {
+    // One at a time: it can be long, and others have something to do too.
+    let (Some(_ticket), Ok(_one)) =
+        (server.desk().take(), tokio::time::timeout(PATIENCE, server.one_reader().lock()).await)
+    else {
+        return Err(ErrorData::internal_error("too many calls are under way", None));
+    };
     let (rules, state) = (server.rules(), server.state().clone());
     let reading = tokio::task::spawn_blocking(move || -> std::io::Result<String> {
         let sessions = rules.sessions();
         let path = audit::log_path(&state, rules.sandbox().project_dir());
         let mut newest = std::collections::VecDeque::new();
-        audit::each(std::fs::File::open(path)?, |record| {
+        let mut log = std::fs::File::open(path)?;
+        log.seek(SeekFrom::Start(rules.log_before()))?;
+        audit::each(log, |record| {
             if sessions.iter().any(|session| *session == record.session) {
                 if newest.len() == MAX_RECORDS {
                     newest.pop_front();

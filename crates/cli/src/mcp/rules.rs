@@ -9,13 +9,15 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use zonekeep::approve::{Approver, Socket};
 use zonekeep::command::{Confine, JobState};
-use zonekeep::policy::Mode;
+use zonekeep::confine::plan::Access;
+use zonekeep::policy::RelPath;
 use zonekeep::policy::config::Overrides;
-use zonekeep::{Project, Sandbox, tools};
+use zonekeep::policy::guard::{Guard, Reach};
+use zonekeep::{Project, Sandbox, audit, tools};
 
 use super::say::say;
 use crate::failure::{Failure, UNSAFE};
-use crate::project_args::{ProjectArgs, open_sandbox, with_worker};
+use crate::project_args::{ProjectArgs, open_sandbox, state, with_worker};
 
 /// How often rules that cannot be used are tried again: the user may trust them
 /// meanwhile, which changes no file of the project's.
@@ -43,6 +45,8 @@ pub(super) struct Rules {
     answering: Answering,
     in_force: Mutex<InForce>,
     commands: Mutex<Commands>,
+    /// How long the log was before this server wrote to it.
+    log_before: u64,
 }
 
 /// Where the rules come from.
@@ -74,15 +78,16 @@ struct Commands {
 /// A command under way.
 pub(super) struct Running(Arc<Rules>);
 
-/// How far the agent's commands can get at a file that rules come from.
+/// How far an agent can get at a file that rules come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Exposed {
     /// Not at all.
     No,
-    /// It lies at the top of a zone that they can write. The file itself is guarded,
-    /// by a mount or by being put back.
+    /// It lies at the top of a zone that can be written. The file itself is guarded,
+    /// for commands by a mount or by being put back.
     Near,
-    /// It lies in a directory that they can move, with whatever is in it.
+    /// It can be written, or lies in a directory that commands can move, or a link
+    /// that they can change leads to it.
     Deep,
 }
 
@@ -145,10 +150,12 @@ impl Rules {
         let origin = Origin {
             overrides: args.overrides()?,
             dir: project.dir.clone(),
-            file: project.file.as_ref().map(|file| real(file)),
-            worker: worker.as_deref().map(real),
+            file: project.file.clone(),
+            worker: worker.map(std::path::absolute).transpose()?,
         };
         let files = origin.stamps();
+        let log = audit::log_path(&state()?, &project.dir);
+        let log_before = log.metadata().map_or(0, |log| log.len());
         let (sandbox, socket) = open(project, &origin, &answering)?;
         let in_force = InForce {
             sessions: vec![sandbox.session_id().to_owned()],
@@ -163,7 +170,7 @@ impl Rules {
             version: 0,
         };
         let in_force = Mutex::new(in_force);
-        Ok(Rules { origin, answering, in_force, commands: Mutex::default() })
+        Ok(Rules { origin, answering, in_force, commands: Mutex::default(), log_before })
     }
 
     fn in_force(&self) -> MutexGuard<'_, InForce> {
@@ -191,21 +198,28 @@ impl Rules {
         Some(Running(Arc::clone(self)))
     }
 
-    /// Returns how far the agent's commands can get at the files.
+    /// Returns how far the agent can get at the files.
     fn exposed(&self, sandbox: &Sandbox) -> Exposed {
         let of = |file: &Path| {
-            let path = sandbox.agent_path(file).map(|path| path.to_string());
-            let Some((zone, below)) = path.as_deref().and_then(|path| path[1..].split_once('/'))
-            else {
+            if sandbox.reachable(file) != Some(Access::Rw) {
                 return Exposed::No;
+            }
+            // At the top of a zone, under a name that nobody may write, and no link.
+            let path = sandbox.agent_path(file).map(|path| path.to_string());
+            let below = path.as_deref().and_then(|path| path[1..].split_once('/'));
+            let guards = sandbox.grant().guards();
+            let is_guarded = |name: &str| {
+                let path = RelPath::root().join(name.as_bytes());
+                let entry = guards.find(&path, Reach::File);
+                entry.is_some_and(|entry| entry.guard.value == Guard::Deny)
             };
-            let mounts = sandbox.grant().view().mounts();
-            match mounts.iter().find(|mount| mount.zone.name == zone) {
-                Some(mount) if mount.zone.mode.value == Mode::Rw && below.contains('/') => {
-                    Exposed::Deep
+            match below {
+                Some((_, name))
+                    if !name.contains('/') && is_guarded(name) && real(file) == file =>
+                {
+                    Exposed::Near
                 }
-                Some(mount) if mount.zone.mode.value == Mode::Rw => Exposed::Near,
-                _ => Exposed::No,
+                _ => Exposed::Deep,
             }
         };
         self.origin.files().map(of).max().unwrap_or(Exposed::No)
@@ -234,6 +248,11 @@ impl Rules {
     /// Returns where questions wait that the client cannot be asked.
     pub(super) fn socket(&self) -> Option<Arc<Socket>> {
         self.in_force().socket.clone()
+    }
+
+    /// Returns how long the log was before this server wrote to it.
+    pub(super) fn log_before(&self) -> u64 {
+        self.log_before
     }
 
     /// Returns the names of the sessions of this server, the newest last.
@@ -289,11 +308,9 @@ impl Rules {
                     in_force.files = files;
                     in_force.settling = None;
                     in_force.untold = Some(BROKEN);
-                    say(
-                        "the project's files have changed, and lie where commands of the agent can \
-                         move their directories: start the server again to use them. The rules \
-                         from before stay in force",
-                    );
+                    say("the project's files have changed, and lie where the agent can change or \
+                         move them: look at them, and start the server again to use them. The \
+                         rules from before stay in force");
                 }
                 return;
             }

@@ -68,6 +68,7 @@ struct Inner {
     sealed: Sealed,
     asking: Asking,
     within: Duration,
+    one_reader: Mutex<()>,
 }
 
 impl Server {
@@ -80,7 +81,8 @@ impl Server {
         within: Duration,
     ) -> anyhow::Result<Self> {
         let sealed = Sealed::new()?;
-        let inner = Inner { rules, state, desk, news, sealed, asking, within };
+        let inner =
+            Inner { rules, state, desk, news, sealed, asking, within, one_reader: Mutex::new(()) };
         Ok(Server { inner: Arc::new(inner), one_question: Arc::default() })
     }
 
@@ -111,6 +113,11 @@ impl Server {
 
     pub(super) fn within(&self) -> Duration {
         self.inner.within
+    }
+
+    /// Returns what whoever reads the records holds.
+    pub(super) fn one_reader(&self) -> &Mutex<()> {
+        &self.inner.one_reader
     }
 
     pub(super) fn one_question(&self) -> &Mutex<()> {

@@ -62,6 +62,9 @@ pub struct Request {
     /// What would change, as a unified diff.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
+    /// Whether `diff` is not all that would change.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
     /// The command, where the question is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandAsked>,

@@ -113,9 +113,24 @@ fn read_line(input: &mut dyn BufRead) -> io::Result<Option<String>> {
 }
 
 /// Writes a question out for a form: who wants what, why it is asked, what would
-/// change. Nothing in it can hide, or look like a line of Zonekeep's own.
-pub fn written(request: &Request) -> String {
-    Page { fold: FOLD }.question(request, Amount::Form)
+/// change. Nothing in it can hide, or look like a line of Zonekeep's own. Also returns
+/// whether that is all; where it is not, the text begins by saying so.
+pub fn written(request: &Request) -> (String, bool) {
+    let text = Page { fold: FOLD }.question(request, Amount::Form);
+    let text = text.trim_start_matches('\n');
+    let shown = |text: &str| text.lines().count() <= MAX_FORM_LINES;
+    let command = request.command.as_ref();
+    let whole = !request.partial
+        && request.diff.as_deref().is_none_or(shown)
+        && command.is_none_or(|command| {
+            command.line.len() <= MAX_FORM_LINES * FOLD / 4
+                && shown(&command.line)
+                && command.parts.len() <= MAX_PARTS
+        });
+    match whole {
+        true => (text.to_owned(), true),
+        false => (format!("  Only part of it is shown here.\n{text}"), false),
+    }
 }
 
 /// How much of a long question is shown.
@@ -274,6 +289,9 @@ impl Page {
 
     /// Writes out who calls what, why it is asked, and the arguments.
     fn about(self, text: &mut String, request: &Request) {
+        if request.partial {
+            text.push_str("  only part of what would change is shown\n");
+        }
         self.fold(text, "  ", &format!("tool: {}", one_line(&request.tool)));
         for reason in &request.reasons {
             self.fold(text, "  ", &format!("asked because: {}", one_line(reason)));

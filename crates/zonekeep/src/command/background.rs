@@ -15,6 +15,11 @@ use crate::error::Error;
 /// How long output waits before it can be seen.
 const STEP: Duration = Duration::from_millis(50);
 
+/// The most that run at a time.
+const MAX_RUNNING: usize = 32;
+/// Of how many the output is kept.
+const MAX_KEPT: usize = 100;
+
 /// Where a background command stands.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -116,7 +121,22 @@ impl Background {
             lock(&seen).job.state = state;
         });
         jobs.push((shared, Some(thread)));
+        // What ended long ago is only remembered by how it ended.
+        if let Some(old) = jobs.len().checked_sub(MAX_KEPT + 1) {
+            let job = &mut lock(&jobs[old].0).job;
+            if let JobState::Ended(outcome) = &mut job.state {
+                (outcome.stdout, outcome.stderr) = (String::new(), String::new());
+                (job.stdout, job.stderr) = (String::new(), String::new());
+            }
+        }
         id
+    }
+
+    /// Returns whether no more may be started.
+    pub(super) fn is_full(&self) -> bool {
+        let jobs = lock(&self.jobs);
+        let running = |(shared, _): &&Started| lock(shared).job.state == JobState::Running;
+        jobs.iter().filter(running).count() >= MAX_RUNNING
     }
 
     /// Returns all of them, the oldest first.

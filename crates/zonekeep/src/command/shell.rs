@@ -79,6 +79,13 @@ impl Sandbox {
 
     fn shell_now(&self, call: &ShellCall) -> Result<Ran, Error> {
         let begun = Instant::now();
+        if call.background && self.background().is_full() {
+            let reason = "too many commands run in the background. Stop one with shell_job first.";
+            return Err(Error::BadArguments {
+                tool: "shell".to_owned(),
+                reason: reason.to_owned(),
+            });
+        }
         let cwd = match &call.cwd {
             Some(given) => self.target("shell", Verb::Info, given)?.path,
             None => self.working_dir().clone(),
