@@ -197,7 +197,8 @@ mod tests {
         .unwrap();
         let bearer = format!("Bearer {TOKEN}");
         let (host, auth) = (("host", "127.0.0.1:7000"), ("authorization", bearer.as_str()));
-        let cases: &[(&[(&'static str, &str)], Option<u16>)] = &[
+        type Case<'a> = (&'a [(&'static str, &'a str)], Option<u16>);
+        let cases: &[Case<'_>] = &[
             (&[host, auth], None),
             (&[("host", "localhost:7000"), auth], None),
             (&[("host", "[::1]:7000"), auth], None),

@@ -300,16 +300,22 @@ async fn records(server: &Server, uri: String) -> Result<ReadResourceResponse, E
 /// Something that a client wants to hear about.
 pub(super) struct Watched {
     pub(super) uri: String,
-    /// The path and what is watched of it, under which rules; nothing for the
-    /// records: every call adds to them, so that they change is no news.
-    held: Option<(String, Mutex<(u64, Option<Watch>)>)>,
+    /// Nothing for the records: every call adds to them, so that they change is no
+    /// news.
+    file: Option<WatchedFile>,
+}
+
+struct WatchedFile {
+    path: String,
+    /// Under which rules it is watched, if they let it.
+    held: Mutex<(u64, Option<Watch>)>,
 }
 
 impl Watched {
     /// Returns whether it has changed since this was last asked. Under other rules
     /// it is watched anew, if they let it.
     pub(super) fn changed(&self, rules: &Rules) -> bool {
-        let Some((path, held)) = &self.held else { return false };
+        let Some(WatchedFile { path, held }) = &self.file else { return false };
         let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
         let version = rules.version();
         if held.0 != version {
@@ -323,7 +329,7 @@ impl Watched {
 pub(super) fn watch(rules: &Rules, uri: &str) -> Result<Watched, ErrorData> {
     let path = match named(uri) {
         Some(Named::File(path)) => path,
-        Some(Named::Audit) => return Ok(Watched { uri: uri.to_owned(), held: None }),
+        Some(Named::Audit) => return Ok(Watched { uri: uri.to_owned(), file: None }),
         None => return Err(unknown(uri)),
     };
     let version = rules.version();
@@ -341,8 +347,8 @@ pub(super) fn watch(rules: &Rules, uri: &str) -> Result<Watched, ErrorData> {
     }
     match sandbox.deferring(Vec::new()).watch(&path) {
         Ok(watch) => {
-            let held = Some((path, Mutex::new((version, Some(watch)))));
-            Ok(Watched { uri: uri.to_owned(), held })
+            let held = Mutex::new((version, Some(watch)));
+            Ok(Watched { uri: uri.to_owned(), file: Some(WatchedFile { path, held }) })
         }
         Err(error) => Err(refused(uri, &error)),
     }
