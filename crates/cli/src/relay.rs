@@ -42,9 +42,9 @@ const SILENCE: Duration = Duration::from_millis(50);
 /// What a pipe or a socket says once nobody writes to it any more, whatever is
 /// still to be read from it.
 #[cfg(target_os = "linux")]
-const CLOSED: PollFlags = PollFlags::RDHUP;
+pub(crate) const CLOSED: PollFlags = PollFlags::RDHUP;
 #[cfg(not(target_os = "linux"))]
-const CLOSED: PollFlags = PollFlags::HUP;
+pub(crate) const CLOSED: PollFlags = PollFlags::HUP;
 
 /// Runs a command with this program's standard input, output and error.
 pub(crate) fn run(sandbox: &Sandbox, command: &Command) -> Result<Outcome, Error> {

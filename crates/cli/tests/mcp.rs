@@ -79,8 +79,8 @@ fn answers() -> Vec<(Value, bool, &'static str)> {
     let accept = |content: Value| json!({ "action": "accept", "content": content });
     let undecided = "without a decision of the user's";
     vec![
-        (accept(json!({ "decision": "once" })), true, "Wrote"),
-        (accept(json!({ "decision": "once", "note": "fine" })), true, "Wrote"),
+        (accept(json!({ "decision": "once" })), true, "Replaced"),
+        (accept(json!({ "decision": "once", "note": "fine" })), true, "Replaced"),
         (accept(json!({ "decision": "deny" })), false, "the user declined"),
         (accept(json!({ "decision": "deny", "note": "later" })), false, "Their note: later"),
         (accept(json!({ "decision": "pattern" })), false, "the user declined"),
@@ -167,17 +167,19 @@ fn commands_can_be_allowed_by_a_pattern() {
 fn questions_are_put_one_after_the_other_and_end_with_their_call() {
     let project = project();
     let mut client = Client::open(&project, &["--answer-within", "2s"], &forms());
-    let calls = [1, 2].map(|_| client.begin("write_file", writes("two\n")));
+    let calls = ["two\n", "three\n"].map(|text| client.begin("write_file", writes(text)));
     let question = client.question();
+    let is_second = question["params"]["message"].as_str().unwrap().contains("three");
+    let (first, second) = if is_second { (calls[1], calls[0]) } else { (calls[0], calls[1]) };
     let early = client.within(Duration::from_millis(300), |m| m["method"] == "elicitation/create");
     assert_eq!(early, None, "the second waits for the first");
-    client.tell("notifications/cancelled", json!({ "requestId": calls[0] }));
+    client.tell("notifications/cancelled", json!({ "requestId": first }));
     let next = client.question();
     assert_ne!(next["id"], question["id"]);
     // An answer that comes too late for its call does nothing.
     client.answer(&question, json!({ "action": "accept", "content": { "decision": "once" } }));
-    let result = client.answer_to(calls[1])["result"].clone();
-    assert!(text(&result).contains("the client did not answer"), "{result}");
+    let result = client.answer_to(second)["result"].clone();
+    assert!(text(&result).contains("the client did not answer in time"), "{result}");
     assert_eq!(project.read("ask/a.txt"), "one\n");
     client.still_works();
     assert_eq!(client.end(), Some(0));
@@ -271,9 +273,9 @@ fn others_can_answer_for_the_user() {
     program("tools/yes", r#"{"approved": true}"#);
     program("tools/no", r#"{"approved": false, "note": "use /work"}"#);
     let cases = [
-        ("all", true, "Wrote"),
-        ("none", false, "declined"),
-        ("./tools/yes", true, "Wrote"),
+        ("all", true, "Replaced"),
+        ("none", false, "all questions are answered no"),
+        ("./tools/yes", true, "Replaced"),
         ("./tools/no", false, "Their note: use /work"),
     ];
     for (who, yes, says) in cases {

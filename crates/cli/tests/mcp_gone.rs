@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mcp_common::{Client, all_ended, has_begun, mark, meta, project, running, text};
+use mcp_common::{Client, all_ended, has_begun, mark, meta, project, text};
 use serde_json::{Value, json};
 use zonekeep_testkit::{Project, eventually, skip};
 
@@ -106,7 +106,7 @@ fn flood(client: &mut Client, lines: &[u8], most: usize) -> usize {
     let stdin = client.stdin();
     rustix::io::ioctl_fionbio(&*stdin, true).unwrap();
     let (mut taken, mut last) = (0, Instant::now());
-    while taken < most && last.elapsed() < Duration::from_millis(700) {
+    while taken < most && last.elapsed() < Duration::from_millis(500) {
         match stdin.write(&lines[taken % lines.len()..]) {
             Ok(count) => (taken, last) = (taken + count, Instant::now()),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -143,21 +143,26 @@ fn a_client_that_does_not_read_does_not_fill_the_memory() {
         ("subscriptions/listen", modern),
         ("initialize", mcp_common::hello("2025-11-25", &json!({}))),
     ];
-    let mark = mark();
-    for (method, params) in cases {
+    let floods = |method: &str, params: &Value| {
+        let mark = mark();
         let mut client = Client::silent(&project, &[]);
         client.ask("initialize", mcp_common::hello("2025-11-25", &json!({})));
         client.begin("shell", json!({ "command": format!("sleep {mark}") }));
         has_begun(&mark, 1);
-        flood(&mut client, &requests(method, &params), 24 << 20);
+        flood(&mut client, &requests(method, params), 24 << 20);
         let most = client.status("VmHWM");
         assert!(most < 128 * 1024, "{method}: {most} KiB");
         // Once the client is gone, that is seen at once, whatever it left to be read.
         let start = Instant::now();
         assert_eq!(client.end(), Some(0), "{method}");
-        assert!(start.elapsed() < Duration::from_secs(5), "{method}: {:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(10), "{method}: {:?}", start.elapsed());
         all_ended(&mark);
-    }
+    };
+    thread::scope(|scope| {
+        for (method, params) in &cases {
+            scope.spawn(|| floods(method, params));
+        }
+    });
 }
 
 #[test]
@@ -285,5 +290,4 @@ fn nothing_is_left_open_after_many_calls() {
         left.trim().is_empty().then_some(())
     });
     assert_eq!(client.end(), Some(0));
-    assert_eq!(running("zk-no-such-mark"), 0);
 }

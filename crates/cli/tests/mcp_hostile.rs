@@ -173,13 +173,14 @@ fn wrong_types_anywhere_are_an_error_of_the_parameters() {
         ("completion/complete", json!({}), -32601),
         ("sampling/createMessage", json!({}), -32601),
         ("tasks/list", json!({}), -32601),
-        ("prompts/get", json!({ "name": "x" }), -32602),
+        ("prompts/list", json!({}), -32601),
+        ("prompts/get", json!({ "name": "x" }), -32601),
         ("logging/setLevel", json!({ "level": "debug" }), -32601),
         ("resources/read", json!({ "uri": "file:///etc/passwd" }), -32002),
         ("resources/read", json!({ "uri": "zonekeep:///../etc/passwd" }), -32602),
         ("resources/list", json!({ "cursor": "-1" }), -32602),
         ("resources/list", json!({ "cursor": "18446744073709551616" }), -32602),
-        ("resources/subscribe", json!({ "uri": "zonekeep:///input/none" }), -32002),
+        ("resources/subscribe", json!({ "uri": "zonekeep:///etc/passwd" }), -32602),
     ] {
         let says = client.call(method, params.clone());
         assert_eq!(says["error"]["code"], code, "{method} {params}: {says}");

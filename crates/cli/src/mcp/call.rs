@@ -8,7 +8,7 @@ use rmcp::RoleServer;
 use rmcp::model::{
     ErrorData, InputRequiredResult, InputResponses, ProgressNotificationParam, ProgressToken,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, ServiceError};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 use zonekeep::approve::{Answer, Request, visible};
@@ -146,7 +146,6 @@ impl Server {
         let turn = tokio::select! {
             turn = self.desk().turn(is_command) => turn,
             () = context.ct.cancelled() => None,
-            () = over.cancelled() => None,
         };
         let Some(_turn) = turn else { return Err(cancelled()) };
         let running = match is_command {
@@ -252,6 +251,9 @@ impl Server {
             let left = Some(until.saturating_duration_since(Instant::now()));
             match context.peer.create_elicitation_with_timeout(form, left).await {
                 Ok(result) => question::answer(&Offered::of(request), &result),
+                Err(ServiceError::Timeout { .. }) => {
+                    Answer::unasked("the client did not answer in time")
+                }
                 Err(error) => Answer::unasked(format!("the client did not answer ({error})")),
             }
         };

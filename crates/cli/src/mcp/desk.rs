@@ -64,13 +64,19 @@ impl Desk {
         Some(Ticket(self))
     }
 
-    /// Waits until a call can be worked on. Commands, which take long, do not keep
-    /// others waiting.
+    /// Waits until a call can be worked on; `None` where it is over before that.
+    /// Commands, which take long, do not keep others waiting.
     pub(super) async fn turn(&self, is_command: bool) -> Option<SemaphorePermit<'_>> {
         let turns = if is_command { &self.commands } else { &self.others };
-        let turn = turns.acquire().await.ok();
-        self.room().await;
-        turn
+        let turn = async {
+            let turn = turns.acquire().await.ok();
+            self.room().await;
+            turn
+        };
+        tokio::select! {
+            turn = turn => turn,
+            () = self.over.cancelled() => None,
+        }
     }
 
     /// Notes bytes that wait to be written.

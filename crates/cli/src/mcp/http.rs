@@ -147,6 +147,16 @@ impl Hall {
         }
     }
 
+    /// Notes that something was said in the session that a message names.
+    fn speak(&self, headers: &HeaderMap) {
+        if let Some(id) = headers.get(SESSION).and_then(|id| id.to_str().ok()) {
+            let mut spoken = self.spoken.lock().unwrap_or_else(PoisonError::into_inner);
+            if spoken.len() < 2 * MAX_SESSIONS || spoken.contains_key(id) {
+                spoken.insert(id.to_owned(), Instant::now());
+            }
+        }
+    }
+
     async fn answer(&self, number: u64, request: Request<Incoming>) -> Response<Body> {
         let authority = request.uri().authority().map(|name| name.as_str().to_owned());
         let (method, headers) = (request.method().clone(), request.headers());
@@ -166,17 +176,13 @@ impl Hall {
         if begins_session(headers) && !self.make_room().await {
             return plain(StatusCode::SERVICE_UNAVAILABLE, "too many clients have a session");
         }
-        if let Some(id) = headers.get(SESSION).and_then(|id| id.to_str().ok()) {
-            let mut spoken = self.spoken.lock().unwrap_or_else(PoisonError::into_inner);
-            if spoken.len() < 2 * MAX_SESSIONS {
-                spoken.insert(id.to_owned(), Instant::now());
-            }
-        }
+        self.speak(headers);
         let request = match read(request).await {
             Ok(request) => request,
             Err(response) => return response,
         };
         let (mut head, body) = self.service.handle(request).await.into_parts();
+        self.speak(&head.headers);
         // Some clients take "accepted" for a failure.
         if method == Method::DELETE && head.status == StatusCode::ACCEPTED {
             head.status = StatusCode::NO_CONTENT;

@@ -117,12 +117,13 @@ async fn told_to_end() -> std::io::Result<()> {
 
 /// Says whether whoever writes to standard input has closed it.
 fn is_gone() -> bool {
+    use crate::relay::CLOSED;
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let stdin = std::io::stdin();
-    let mut polled = [PollFd::new(&stdin, PollFlags::RDHUP)];
+    let mut polled = [PollFd::new(&stdin, CLOSED)];
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut polled, Some(&at_once)).is_ok()
-        && polled[0].revents().intersects(PollFlags::HUP | PollFlags::RDHUP | PollFlags::ERR)
+        && polled[0].revents().intersects(PollFlags::HUP | CLOSED | PollFlags::ERR)
 }
 
 async fn serve_on(

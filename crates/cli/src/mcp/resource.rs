@@ -20,7 +20,7 @@ use zonekeep::files::list::GlobOptions;
 use zonekeep::policy::{Approval, Zone};
 use zonekeep::{Error, Sandbox, Watch};
 
-use super::call::{Came, Repeated};
+use super::call::{Came, Repeated, cancelled};
 use super::rules::Rules;
 use super::server::Server;
 
@@ -256,6 +256,7 @@ async fn records(server: &Server, uri: String) -> Result<ReadResourceResponse, E
     else {
         return Err(ErrorData::internal_error("too many calls are under way", None));
     };
+    let Some(_turn) = server.desk().turn(false).await else { return Err(cancelled()) };
     let (rules, state) = (server.rules(), server.state().clone());
     let reading = tokio::task::spawn_blocking(move || -> std::io::Result<String> {
         let sessions = rules.sessions();

@@ -22,7 +22,7 @@ use tokio::sync::Mutex;
 use zonekeep::policy::tool_name;
 use zonekeep::{Error, StateDir, tools};
 
-use super::call::{Came, Repeated};
+use super::call::{Came, Repeated, cancelled};
 use super::desk::Desk;
 use super::news::News;
 use super::question::Sealed;
@@ -199,6 +199,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        let Some(_turn) = self.desk().turn(false).await else { return Err(cancelled()) };
         let rules = self.rules();
         let names = tokio::task::spawn_blocking(move || {
             rules.look();
