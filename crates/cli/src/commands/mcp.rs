@@ -10,7 +10,7 @@ use std::time::Duration;
 use zonekeep::approve::{AllNo, AllYes, Approver, Program, Socket};
 
 use crate::failure::{Failure, USAGE};
-use crate::mcp::{self, Asks, Http, Serving, install, wrap};
+use crate::mcp::{self, Asking, Http, Serving, install, wrap};
 use crate::project_args::{ProjectArgs, state, time, unfit};
 
 /// Serve the sandbox to an agent by the Model Context Protocol
@@ -104,10 +104,10 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         (None, None) => None,
         _ => return Err(Failure::message(USAGE, "--http and --token-file belong together")),
     };
-    let asks = match &args.approve {
-        Who::Client => Asks::Client,
-        Who::Socket => Asks::Socket,
-        Who::All | Who::None | Who::Program(_) => Asks::Itself,
+    let asking = match &args.approve {
+        Who::Client => Asking::Client,
+        Who::Socket => Asking::Socket,
+        Who::All | Who::None | Who::Program(_) => Asking::Itself,
     };
     let who = args.approve;
     let answering = Box::new(move || {
@@ -123,6 +123,6 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         Ok((approver, None))
     });
     let (project, worker) = (args.project, args.worker);
-    mcp::serve(Serving { project, worker, asks, answering, within, http })?;
+    mcp::serve(Serving { project, worker, asking, answering, within, http })?;
     Ok(ExitCode::SUCCESS)
 }

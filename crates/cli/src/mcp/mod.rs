@@ -31,7 +31,8 @@ use self::desk::Desk;
 use self::gate::Gate;
 use self::news::News;
 use self::rules::{Answering, Rules};
-use self::server::{Asking, Server};
+pub(crate) use self::server::Asking;
+use self::server::Server;
 use self::wire::Wire;
 use crate::failure::{Failure, UNSAFE};
 use crate::project_args::{ProjectArgs, state};
@@ -40,18 +41,10 @@ use crate::project_args::{ProjectArgs, state};
 pub(crate) struct Serving {
     pub(crate) project: ProjectArgs,
     pub(crate) worker: Option<PathBuf>,
-    pub(crate) asks: Asks,
+    pub(crate) asking: Asking,
     pub(crate) answering: Answering,
     pub(crate) within: Duration,
     pub(crate) http: Option<Http>,
-}
-
-/// Who puts questions to the user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asks {
-    Client,
-    Socket,
-    Itself,
 }
 
 /// A port to serve on.
@@ -64,7 +57,7 @@ pub(crate) struct Http {
 
 /// Serves until the client is gone, or the program is told to end.
 pub(crate) fn serve(serving: Serving) -> Result<(), Failure> {
-    let Serving { project, worker, asks, answering, within, http } = serving;
+    let Serving { project, worker, asking, answering, within, http } = serving;
     let token = http.as_ref().map(|http| gate::token(&http.token_file)).transpose()?;
     let rules = Arc::new(Rules::open(project, worker, answering)?);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -73,11 +66,6 @@ pub(crate) fn serve(serving: Serving) -> Result<(), Failure> {
         .thread_keep_alive(Duration::from_secs(5))
         .build()?;
     let (desk, news) = (Arc::new(Desk::new()), Arc::new(News::new(Arc::clone(&rules))));
-    let asking = match asks {
-        Asks::Client => Asking::Client,
-        Asks::Socket => Asking::Socket,
-        Asks::Itself => Asking::Itself,
-    };
     let server = Server::new(
         Arc::clone(&rules),
         state()?,

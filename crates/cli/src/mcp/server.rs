@@ -43,7 +43,7 @@ const MAX_LISTENED: usize = 128;
 
 /// Who is asked where the rules want consent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asking {
+pub(crate) enum Asking {
     /// The client, or whoever is attached where it cannot ask.
     Client,
     /// Whoever is attached.
