@@ -75,22 +75,20 @@ fn a_worker_file_that_the_agent_can_write_is_not_read_again() {
 
 #[test]
 fn a_directory_in_the_place_of_the_projects_is_not_read() {
-    let nested = |keep: &str| {
+    let rules = |path: &str, write: &str| {
         format!(
             "sandbox:
   mode: direct
   zones:
-    all: {{ path: .., mode: rw, approval: {{ write: {keep} }} }}
+    all: {{ path: {path}, mode: rw, approval: {{ write: {write} }} }}
 shell: {{ default: preApproved }}
 "
         )
     };
     let project = Project::new(PROGRAM)
-        .file("strict/zonekeep.yaml", nested("ask"))
-        .file("lax/zonekeep.yaml", nested("preApproved"));
-    for name in ["strict", "lax"] {
-        project.zonekeep(["trust", "--yes", "--project", name]).ok();
-    }
+        .file("strict/zonekeep.yaml", rules("..", "ask"))
+        .file("lax/zonekeep.yaml", rules(".", "preApproved"));
+    project.zonekeep(["trust", "--yes", "--project", "strict"]).ok();
     let flags = ["--project", "strict"];
     let mut client = Client::open(&project, &flags, &json!({}));
     let write = json!({ "path": "/all/x", "content": "x" });
