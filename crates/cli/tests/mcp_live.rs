@@ -169,7 +169,9 @@ fn a_new_project_file_holds_from_then_on() {
         client.tool("write_file", json!({ "path": "/work/a", "content": "z" }))["isError"],
         false
     );
-    assert!(client.said().contains("their rules are in force"), "{}", client.said());
+    eventually("what is said beside", || {
+        client.said().contains("their rules are in force").then_some(())
+    });
     assert_eq!(client.end(), Some(0));
 }
 
@@ -203,12 +205,10 @@ fn a_file_that_cannot_be_used_changes_nothing() {
         assert_eq!(note(&read_input(&mut client)), None, "{what}: once");
         let wrote = client.tool("write_file", json!({ "path": "/work/a", "content": "x" }));
         assert_eq!(wrote["isError"], false, "{what}: the rules from before hold: {wrote}");
-        let said = client.said();
-        assert_eq!(
-            said.matches("the rules from before stay in force").count(),
-            1,
-            "{what}: {said}"
-        );
+        let said =
+            |client: &Client| client.said().matches("the rules from before stay in force").count();
+        eventually("what is said beside", || (said(&client) > 0).then_some(()));
+        assert_eq!(said(&client), 1, "{what}: {}", client.said());
         // What can be used again is.
         project.put("zonekeep.yaml", ONLY_INPUT);
         client.wait_for("the news", has_changed);

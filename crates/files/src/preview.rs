@@ -103,22 +103,22 @@ fn shorten(diff: String, max_chars: usize) -> Preview {
         return Preview { text: diff, whole: true };
     }
     let (mut text, mut room, mut whole) = (String::new(), max_chars, true);
-    let mut lines = diff.lines();
-    for line in lines.by_ref() {
+    let mut left = diff.lines().count();
+    for line in diff.lines() {
         let length = line.chars().count();
-        let shown = length.min(MAX_LINE).min(room);
+        let shown = length.min(MAX_LINE);
+        if shown >= room {
+            break;
+        }
+        left -= 1;
+        room -= shown + 1;
         text.extend(line.chars().take(shown));
         if shown < length {
             whole = false;
             let _ = write!(text, " … {} more characters of this line", length - shown);
         }
         text.push('\n');
-        room = room.saturating_sub(shown + 1);
-        if room == 0 {
-            break;
-        }
     }
-    let left = lines.count();
     if left > 0 {
         whole = false;
         let _ = writeln!(text, "… {left} more lines");
