@@ -4,6 +4,8 @@
 
 mod mcp_common;
 
+use std::os::unix::fs::DirBuilderExt;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -204,6 +206,27 @@ fn a_client_that_cannot_ask_is_told_how_the_user_can_answer() {
         }
         assert_eq!(project.read("ask/a.txt"), "one\n");
     }
+}
+
+#[test]
+fn a_socket_that_cannot_be_made_stops_only_those_who_need_it() {
+    let project = project();
+    let long = project.beside(&"long".repeat(40));
+    std::fs::DirBuilder::new().mode(0o700).create(&long).unwrap();
+    let start = |flags: &[&str]| {
+        let mut command = project.command();
+        command.arg("mcp").args(flags).env("XDG_RUNTIME_DIR", &long);
+        Client::of(command)
+    };
+    let mut client = start(&[]);
+    client.listen();
+    client.greet(&json!({}));
+    client.still_works();
+    assert_eq!(client.tool("write_file", writes("two\n"))["isError"], true);
+    assert_eq!(project.read("ask/a.txt"), "one\n");
+    assert!(client.said().contains("cannot answer for this server"), "{}", client.said());
+    assert_eq!(client.end(), Some(0));
+    assert_eq!(start(&["--approve", "socket"]).ended(), Some(125));
 }
 
 #[test]

@@ -7,7 +7,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use zonekeep::approve::{AllNo, AllYes, Approver, Program, Socket};
+use zonekeep::approve::{
+    AllNo, AllYes, Answer, Approver, Opening, Program, Request, Socket, Unfit, visible,
+};
 
 use crate::failure::{Failure, USAGE};
 use crate::mcp::{self, Asking, Http, Serving, install, wrap};
@@ -86,6 +88,28 @@ impl FromStr for Who {
     }
 }
 
+/// A socket that is only there for clients that cannot ask: where it cannot be made,
+/// nobody is asked for those.
+struct Perhaps(Arc<Socket>);
+
+impl Approver for Perhaps {
+    fn begin(&self, opening: &Opening<'_>) -> Result<(), Unfit> {
+        if let Err(error) = self.0.begin(opening) {
+            let error = visible(&error.to_string());
+            eprintln!("zonekeep: `zonekeep approve` cannot answer for this server: {error}");
+        }
+        Ok(())
+    }
+
+    fn ask(&self, request: &Request) -> Answer {
+        self.0.ask(request)
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+}
+
 pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     match args.command {
         Some(Sub::Install(args)) => return install::run(args),
@@ -117,7 +141,11 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
             Who::Program(path) => Box::new(Program::new(path).map_err(unfit)?.within(within)),
             Who::Client | Who::Socket => {
                 let socket = Arc::new(Socket::of_user(&state()?).within(within));
-                return Ok((Box::new(Arc::clone(&socket)) as Box<dyn Approver>, Some(socket)));
+                let approver: Box<dyn Approver> = match &who {
+                    Who::Client => Box::new(Perhaps(Arc::clone(&socket))),
+                    _ => Box::new(Arc::clone(&socket)),
+                };
+                return Ok((approver, Some(socket)));
             }
         };
         Ok((approver, None))
