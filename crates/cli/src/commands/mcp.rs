@@ -52,7 +52,7 @@ pub(crate) struct Args {
     /// A name that clients may know the port by, beside its address
     #[arg(long, value_name = "NAME", requires = "http")]
     allow_host: Vec<String>,
-    /// Web pages that may talk to the port, such as https://example.org; none if left out
+    /// Web pages that may talk to the port, such as `https://example.org`; none if left out
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     allow_origin: Vec<String>,
 }
