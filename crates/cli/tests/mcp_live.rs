@@ -119,6 +119,44 @@ const ONLY_INPUT: &str = "sandbox:
 tools: [read_file, list_files]
 ";
 
+#[test]
+fn commands_in_the_background_are_counted() {
+    let project = project();
+    let mark = mark();
+    let mut client = Client::open(&project, &[], &json!({}));
+    let job = json!({ "command": format!("sleep {mark}"), "background": true });
+    for number in 1..=32 {
+        let started = client.tool("shell", job.clone());
+        assert_eq!(started["structuredContent"]["job"], number, "{started}");
+    }
+    let refused = client.tool("shell", job.clone());
+    assert!(refused["isError"] == true && text(&refused).contains("Stop one"), "{refused}");
+    let stopped = client.tool("shell_job", json!({ "action": "stop", "job": 1 }));
+    assert_eq!(stopped["isError"], false, "{stopped}");
+    eventually("room for another one", || {
+        (client.tool("shell", job.clone())["isError"] == false).then_some(())
+    });
+    assert_eq!(client.end(), Some(0));
+    all_ended(&mark);
+}
+
+#[test]
+fn live_output_draws_nothing_on_the_users_screen() {
+    let project = project();
+    let mut client = Client::open(&project, &[], &json!({}));
+    let call = client.ask(
+        "tools/call",
+        json!({
+            "name": "shell", "arguments": { "command": "printf 'a\\033[2Jb\\007\\n'; sleep 0.5" },
+            "_meta": { "progressToken": 1 },
+        }),
+    );
+    let heard = client.wait_for("live output", is_progress);
+    let message = heard["params"]["message"].as_str().unwrap();
+    assert!(message.starts_with('a') && !message.contains(['\u{1b}', '\u{7}']), "{message:?}");
+    client.answer_to(call);
+}
+
 fn has_changed(message: &Value) -> bool {
     message["method"] == "notifications/tools/list_changed"
 }
