@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 use zonekeep::approve::{AllYes, Answer, Request};
+use zonekeep::files::Overwrite;
 use zonekeep::policy::{Approval, At, Mode, Policy, Ruled, Zone};
 use zonekeep::{Error, Given, Sandbox, Session};
 
@@ -55,6 +56,38 @@ fn an_answer_is_for_this_question_alone() {
     let request = open(sandbox.deferring(Vec::new()).write("/out/a", "three\n"));
     sandbox.write("/out/a", "meanwhile\n").unwrap();
     open(sandbox.deferring(given(&request, Answer::yes())).write("/out/a", "three\n"));
+}
+
+#[test]
+fn a_yes_to_a_copy_or_move_is_for_what_arrives() {
+    let mut policy = Policy::empty("/project");
+    let at = At::flag("test");
+    let mut asked = Zone::new("ask", "/project/ask", Mode::Rw, at.clone());
+    asked.approval.write = Ruled::new(Approval::Ask, at.clone());
+    let mut free = Zone::new("free", "/project/free", Mode::Rw, at.clone());
+    free.approval.write = Ruled::new(Approval::PreApproved, at.clone());
+    free.approval.delete = Ruled::new(Approval::PreApproved, at);
+    policy.zones.extend([asked, free]);
+    let sandbox = Session::in_memory(&policy, AllYes).unwrap().sandbox();
+    type Deed = fn(&Sandbox) -> Result<(), Error>;
+    let deeds: [(Deed, &str); 2] = [
+        (|s| s.copy("/free/a", "/ask/copied", Overwrite::No).map(drop), "/ask/copied"),
+        (|s| s.rename("/free/a", "/ask/moved", Overwrite::No), "/ask/moved"),
+    ];
+    for (deed, there) in deeds {
+        sandbox.write("/free/a", "harmless\n").unwrap();
+        let request = open(deed(&sandbox.deferring(Vec::new())));
+        assert!(request.diff.as_ref().unwrap().contains("+harmless"), "{request:?}");
+        let with = sandbox.deferring(given(&request, Answer::yes()));
+        sandbox.write("/free/a", "harmful\n").unwrap();
+        let again = open(deed(&with));
+        assert!(again.diff.as_ref().unwrap().contains("+harmful"), "{again:?}");
+        assert!(!sandbox.exists(there).unwrap());
+        // The control: for the content that was shown, the same yes counts.
+        sandbox.write("/free/a", "harmless\n").unwrap();
+        deed(&with).unwrap();
+        assert_eq!(sandbox.read_text(there).unwrap(), "harmless\n");
+    }
 }
 
 #[test]

@@ -144,16 +144,18 @@ impl Rules {
         worker: Option<PathBuf>,
         answering: Answering,
     ) -> Result<Self, Failure> {
-        let project = args.load()?;
         // Where the rules come from is found out once. A file that appears later was
         // perhaps not written by the user.
+        let found = args.load()?;
         let origin = Origin {
             overrides: args.overrides()?,
-            dir: project.dir.clone(),
-            file: project.file.clone(),
+            dir: found.dir,
+            file: found.file,
             worker: worker.map(std::path::absolute).transpose()?,
         };
+        // Looked at before it is read: what changes in between is a change.
         let files = origin.stamps();
+        let project = args.load()?;
         let log = audit::log_path(&state()?, &project.dir);
         let log_before = log.metadata().map_or(0, |log| log.len());
         let (sandbox, socket) = open(project, &origin, &answering)?;
