@@ -161,11 +161,28 @@ impl SandboxArgs {
     /// Opens a sandbox, and says how its commands are confined. Where commands
     /// get directories of their own and no file names zones, there are none.
     pub(crate) fn open_with(&self, confine: Confine) -> Result<Sandbox, Failure> {
+        self.open_asking(confine, || self.approve.open(&Stop::new()))
+    }
+
+    /// Opens a sandbox for a command that has the terminal. It could draw a question
+    /// of its own there, or take the answer to one of ours: nobody is asked there.
+    pub(crate) fn open_beside_command(&self, confine: Confine) -> Result<Sandbox, Failure> {
+        self.open_asking(confine, || match (&self.approve.approver, &self.approve.approve) {
+            (None, Approve::Terminal) => Ok((Box::new(Nobody), None)),
+            _ => self.approve.open(&Stop::new()),
+        })
+    }
+
+    fn open_asking(
+        &self,
+        confine: Confine,
+        whom: impl FnOnce() -> Result<Chosen, Failure>,
+    ) -> Result<Sandbox, Failure> {
         let (mut project, worker) = read_project(&self.project, self.worker.as_deref())?;
         if !confine.places.is_empty() {
             project.policy.zones.retain(|zone| !matches!(zone.path.at, At::Default));
         }
-        let (approver, socket) = self.approve.open(&Stop::new())?;
+        let (approver, socket) = whom()?;
         let sandbox = open_sandbox(&project, worker.as_ref(), approver, confine)?;
         ApproveArgs::announce(socket.as_deref());
         Ok(sandbox)

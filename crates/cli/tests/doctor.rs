@@ -33,7 +33,9 @@ fn what_is_offered_is_proven() {
     assert_eq!(examined["plan"], "scratch", "there is no project file: {run}");
     let rules: Vec<_> =
         examined["strength"].as_array().unwrap().iter().map(|row| &row["rule"]).collect();
-    for rule in ["files outside", "read-only directories", "guarded files", "network off"] {
+    for rule in
+        ["files outside", "read-only directories", "guarded files", "network off", "network list"]
+    {
         assert!(rules.iter().any(|held| **held == rule), "{rule} in {rules:?}");
     }
     assert_eq!(examined["problem"], Value::Null);

@@ -182,7 +182,7 @@ fn the_explanation_is_data_too() {
         }
       ],
       "grants": "example.org",
-      "network": "none yet; the rules name example.org",
+      "network": "example.org",
       "change": {
         "text": "shell.rules: - { pattern: \"git push\", approval: preApproved }",
         "rules": [

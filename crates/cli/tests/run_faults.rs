@@ -555,11 +555,12 @@ fn a_zone_that_goes_away_or_changes_meanwhile_is_refused() {
     }
     for (name, change, says) in changes {
         let project = project().dir("zone");
-        // The launcher is started once the plan is made.
+        // It is changed once the launcher has its orders, and so the plan is made.
         let zone = project.path("zone");
         let text = format!(
-            "#!/bin/bash\nPATH=/usr/bin:/bin\nzone='{}'\nif mkdir '{}'; then {change}; fi\n\
-             exec -a zonekeep-launcher '{}'\n",
+            "#!/bin/bash\nPATH=/usr/bin:/bin\nzone='{}'\n\
+             for i in {{1..2000}}; do read -t 0 && break; sleep 0.01; done\n\
+             if mkdir '{}'; then {change}; fi\nexec -a zonekeep-launcher '{}'\n",
             zone.display(),
             project.beside("changed").display(),
             project.program().display(),

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -160,7 +161,7 @@ impl Entry {
 }
 
 /// What commands can reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Network {
     /// Nothing but a loopback of their own.
@@ -168,6 +169,82 @@ pub enum Network {
     Off,
     /// What the host can reach.
     Host,
+    /// What the caller lets through, which answers whoever connects.
+    Gate(Gateway),
+}
+
+impl Network {
+    /// Returns whether commands are kept from the host's own network.
+    pub fn is_apart(&self) -> bool {
+        *self != Network::Host
+    }
+
+    /// Returns the way out that the caller answers at, where there is one.
+    pub fn gateway(&self) -> Option<&Gateway> {
+        match self {
+            Network::Gate(gateway) => Some(gateway),
+            Network::Off | Network::Host => None,
+        }
+    }
+
+    /// Returns whether names are looked up as the host does it, as far as they
+    /// can be.
+    pub(crate) fn has_names_of_host(&self) -> bool {
+        match self {
+            Network::Off => false,
+            Network::Host => true,
+            Network::Gate(gateway) => gateway.proxy.is_some(),
+        }
+    }
+}
+
+/// The one way out of a sandbox, as the caller answers it.
+///
+/// A sandbox with a network of its own has `routes` and `sockets`, which are
+/// handed to the caller. Elsewhere there is nothing of these, and `proxy` is
+/// where the caller listens by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Gateway {
+    /// Sockets inside, in the order in which they are handed out.
+    pub sockets: Vec<Listen>,
+    /// Addresses that lead to these sockets; all others lead nowhere.
+    pub routes: Vec<Route>,
+    /// A port of the host's loopback, for a sandbox without a network of its own.
+    pub proxy: Option<u16>,
+}
+
+/// A socket inside that the caller answers at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listen {
+    /// Its address.
+    pub at: SocketAddr,
+    /// Whether it is for UDP; else it is for TCP, and listens.
+    pub udp: bool,
+}
+
+/// Addresses that are the sandbox's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Route {
+    /// The first of them.
+    pub base: IpAddr,
+    /// How many bits they have in common.
+    pub bits: u8,
+}
+
+impl Route {
+    /// Returns whether an address is one of these.
+    pub fn has(&self, address: IpAddr) -> bool {
+        let top = |bits: u128, width: u32| bits.checked_shr(width.saturating_sub(self.bits.into()));
+        match (self.base, address) {
+            (IpAddr::V4(base), IpAddr::V4(address)) => {
+                top(base.to_bits().into(), 32) == top(address.to_bits().into(), 32)
+            }
+            (IpAddr::V6(base), IpAddr::V6(address)) => {
+                top(base.to_bits(), 128) == top(address.to_bits(), 128)
+            }
+            _ => false,
+        }
+    }
 }
 
 /// Files inside writable zones that must not come into being or change.
@@ -306,5 +383,29 @@ pub(crate) mod text_map {
     ) -> Result<BTreeMap<OsString, OsString>, D::Error> {
         let texts = BTreeMap::<String, String>::deserialize(d)?;
         Ok(texts.iter().map(|(key, value)| (read(key), read(value))).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_route_has_what_shares_its_bits() {
+        let cases = [
+            ("198.18.0.0", 15, "198.19.255.255", true),
+            ("198.18.0.0", 15, "198.20.0.0", false),
+            ("192.0.2.1", 32, "192.0.2.1", true),
+            ("192.0.2.1", 32, "192.0.2.2", false),
+            ("0.0.0.0", 0, "192.0.2.1", true),
+            ("fd00::", 8, "fdff::1", true),
+            ("fd00::", 8, "fe00::1", false),
+            ("::", 0, "fe00::1", true),
+            ("::", 0, "192.0.2.1", false),
+        ];
+        for (base, bits, address, has) in cases {
+            let route = Route { base: base.parse().unwrap(), bits };
+            assert_eq!(route.has(address.parse().unwrap()), has, "{base}/{bits} {address}");
+        }
     }
 }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use zonekeep_policy::limit::Limits;
 
 use self::outside::Outside;
-use crate::plan::{Backend, Network, Start};
+use crate::plan::{Backend, Start};
 pub use crate::report::{Check, Report};
 use crate::tree::{Failed, Tree};
 
@@ -52,7 +52,7 @@ enum Layer {
 /// Returns the layers that hold in a tree that stands.
 fn holding(tree: &Tree) -> Result<Vec<Layer>, Failed> {
     let (plan, layers) = (tree.plan(), tree.layers()?);
-    let off = plan.network == Network::Off;
+    let apart = plan.network.is_apart();
     let landlock = layers.landlock;
     let all = [
         (Layer::Launch, true),
@@ -61,7 +61,7 @@ fn holding(tree: &Tree) -> Result<Vec<Layer>, Failed> {
         (Layer::Network, layers.network),
         (Layer::Seccomp, layers.seccomp),
         (Layer::Files, landlock >= 1),
-        (Layer::Connections, landlock >= 4 && off && !plan.backend.has_own_tree()),
+        (Layer::Connections, landlock >= 4 && apart && !plan.backend.has_own_tree()),
         (Layer::Scope, landlock >= 6 && plan.backend != Backend::None),
     ];
     Ok(all.into_iter().filter(|(_, holds)| *holds).map(|(layer, _)| layer).collect())

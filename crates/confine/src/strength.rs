@@ -66,7 +66,7 @@ fn expected(plan: &Plan) -> Layers {
         seccomp: some,
         processes: own,
         tree: own,
-        network: own && plan.network == Network::Off,
+        network: own && plan.network.is_apart(),
         root_mapped_away: own,
         unwatched: None,
     }
@@ -102,6 +102,7 @@ impl Table<'_> {
             zones(Access::Ro).then(|| self.read_only_zones()),
             (zones(Access::Rw) && self.plan.watch.is_some()).then(|| self.guarded_files()),
             (self.plan.network == Network::Off).then(|| self.network_off()),
+            self.plan.network.gateway().map(|_| self.network_list()),
             Some(self.other_processes()),
             Some(self.signals()),
             Some(self.host_sockets()),
@@ -192,6 +193,30 @@ impl Table<'_> {
             _ => {
                 let note = "TCP only: UDP, and with it name lookups, can leave";
                 partly(rule, &self.landlock(), note)
+            }
+        }
+    }
+
+    fn network_list(&self) -> Strength {
+        let rule = "network list";
+        match (self.plan.backend, self.layers.landlock) {
+            _ if self.layers.network => full(rule, "network namespace, gate"),
+            (Backend::Seatbelt, _) => {
+                let note = "only programs that use the proxy get anywhere; that the profile holds \
+                            was never tried";
+                partly(rule, "profile, gate", note)
+            }
+            // KERNEL(6.7): Landlock 4.
+            (_, 0..4) => {
+                let note = "commands reach what this machine reaches; only programs that use the \
+                            proxy are held to the list";
+                not(rule, note)
+            }
+            _ => {
+                let note = "TCP only, and by port: the proxy's port of every machine can be \
+                            reached; UDP, and with it name lookups, can leave; only programs \
+                            that use the proxy get to the hosts of the list";
+                partly(rule, &format!("{}, gate", self.landlock()), note)
             }
         }
     }
@@ -305,7 +330,7 @@ mod tests {
     use zonekeep_policy::limit::Limits;
 
     use super::*;
-    use crate::plan::{Bind, Entry, Role, Watch};
+    use crate::plan::{Bind, Entry, Gateway, Role, Watch};
 
     fn plan(backend: Backend) -> Plan {
         let zone = |at: &str, access| {
@@ -443,6 +468,38 @@ mod tests {
         kernel surface: full by seccomp, no capabilities
         everything ends: full by process namespace
         ");
+    }
+
+    #[test]
+    fn a_list_of_hosts_is_held_as_far_as_the_network_is_apart() {
+        let plan = |backend| Plan { network: Network::Gate(Gateway::default()), ..plan(backend) };
+        let with = |landlock| Layers { landlock, ..Layers::default() };
+        let found = [
+            (Backend::Namespaces, None),
+            (Backend::Bubblewrap, None),
+            (Backend::Landlock, Some(with(6))),
+            (Backend::Landlock, Some(with(3))),
+            (Backend::Seatbelt, Some(with(0))),
+            (Backend::None, Some(with(0))),
+        ];
+        let mut all = String::new();
+        for (backend, layers) in found {
+            let text = text(&plan(backend), layers.as_ref());
+            assert!(!text.contains("network off"), "{text}");
+            let line = text.lines().find(|line| line.starts_with("network list")).unwrap();
+            writeln!(all, "{backend}: {line}").unwrap();
+        }
+        insta::assert_snapshot!(all, @"
+        namespaces: network list: full by network namespace, gate
+        bubblewrap: network list: full by network namespace, gate
+        landlock: network list: partly by Landlock 6, gate (TCP only, and by port: the proxy's port of every machine can be reached; UDP, and with it name lookups, can leave; only programs that use the proxy get to the hosts of the list)
+        landlock: network list: not by nothing (commands reach what this machine reaches; only programs that use the proxy are held to the list)
+        seatbelt: network list: partly by profile, gate (only programs that use the proxy get anywhere; that the profile holds was never tried)
+        none: network list: not by nothing (commands reach what this machine reaches; only programs that use the proxy are held to the list)
+        ");
+        // All else is as with no network at all.
+        let own = strength(&plan(Backend::Namespaces), None);
+        assert!(own.iter().filter(|row| row.held != Held::Full).count() == 1, "{own:?}");
     }
 
     #[test]

@@ -331,6 +331,16 @@ pub(crate) fn loopback_up() -> io::Result<()> {
         .map(drop)
 }
 
+/// Returns the user namespace that another namespace belongs to.
+pub(crate) fn owner_of(namespace: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    // KERNEL(4.9): `_IO(0xb7, 1)`.
+    const NS_GET_USERNS: libc::Ioctl = 0xb701;
+    // SAFETY: takes no argument; returns a new descriptor.
+    let owner = check(unsafe { libc::ioctl(namespace.as_raw_fd(), NS_GET_USERNS) })?;
+    // SAFETY: it is new and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(owner) })
+}
+
 /// Puts this process under a Landlock ruleset.
 pub(crate) fn restrict(rules: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: plain numbers.

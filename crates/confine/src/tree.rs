@@ -171,6 +171,8 @@ pub struct Tree {
     keeper: Mutex<UnixStream>,
     init: Mutex<UnixStream>,
     ready: OnceLock<Result<Layers, Unready>>,
+    /// Those of the gateway, until they are handed out.
+    sockets: Mutex<Option<Vec<OwnedFd>>>,
     child: Mutex<Option<Child>>,
 }
 
@@ -183,6 +185,7 @@ impl Tree {
             keeper: Mutex::new(keeper),
             init: Mutex::new(init),
             ready: OnceLock::new(),
+            sockets: Mutex::new(None),
             child: Mutex::new(Some(child)),
         })
     }
@@ -195,19 +198,35 @@ impl Tree {
     /// Returns which layers hold; waits until the sandbox stands.
     pub fn layers(&self) -> Result<&Layers, Failed> {
         let init = lock(&self.init);
-        let ready = self.ready.get_or_init(|| match wire::receive::<Built>(&init) {
-            Ok(Some((Built::Ready { layers }, _))) => Ok(layers),
-            Ok(Some((Built::Failed { step, errno, why }, _))) => Err(Unready { step, errno, why }),
-            Ok(_) | Err(_) => {
-                let why = "the launcher ended without a word".to_owned();
-                Err(Unready { step: "start the sandbox".to_owned(), errno: None, why })
-            }
+        let ready = self.ready.get_or_init(|| {
+            let (layers, sockets) = hear(&init)?;
+            *lock(&self.sockets) = Some(sockets);
+            Ok(layers)
         });
         ready.as_ref().map_err(|unready| Failed::Step {
             step: unready.step.clone(),
             errno: unready.errno,
             why: unready.why.clone(),
         })
+    }
+
+    /// Returns the sockets of the plan's gateway, in its order, to answer at;
+    /// waits until the sandbox stands. They are handed out once, and nobody
+    /// connects to them any more when the sandbox has ended. In place of an IPv6
+    /// one, where the kernel has no IPv6, is one that nobody knows the address of.
+    pub fn sockets(&self) -> Result<Vec<OwnedFd>, Failed> {
+        self.layers()?;
+        let wanted = self.plan.network.gateway().map_or(0, |gateway| gateway.sockets.len());
+        let unusable = |why: &str| {
+            let step = "take the sockets of the gateway".to_owned();
+            Failed::Step { step, errno: None, why: why.to_owned() }
+        };
+        match lock(&self.sockets).take() {
+            _ if wanted == 0 => Ok(Vec::new()),
+            Some(sockets) if sockets.len() == wanted => Ok(sockets),
+            Some(_) => Err(unusable("there are not as many as there should be")),
+            None => Err(unusable("they were taken before")),
+        }
     }
 
     /// Starts a command. `stdio` are its standard input, output and error, as
@@ -294,6 +313,25 @@ impl Drop for Tree {
         }
         if let Some(mut child) = child {
             child.wait();
+        }
+    }
+}
+
+/// Hears what the sandbox says until it stands: which layers hold, and beside
+/// that the sockets of its gateway.
+fn hear(init: &UnixStream) -> Result<(Layers, Vec<OwnedFd>), Unready> {
+    let mut sockets = Vec::new();
+    loop {
+        match wire::receive::<Built>(init) {
+            Ok(Some((Built::Sockets, fds))) => sockets.extend(fds),
+            Ok(Some((Built::Ready { layers }, _))) => return Ok((layers, sockets)),
+            Ok(Some((Built::Failed { step, errno, why }, _))) => {
+                return Err(Unready { step, errno, why });
+            }
+            Ok(_) | Err(_) => {
+                let why = "the launcher ended without a word".to_owned();
+                return Err(Unready { step: "start the sandbox".to_owned(), errno: None, why });
+            }
         }
     }
 }

@@ -38,10 +38,11 @@ pub(crate) enum What {
 }
 
 /// What the sandbox says once it stands, or does not. Beside `Handles` are
-/// handles of zones.
+/// handles of zones, beside `Sockets` those of the gateway, in order.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Built {
     Ready { layers: Layers },
+    Sockets,
     Handles { last: bool },
     Failed { step: String, errno: Option<i32>, why: String },
 }

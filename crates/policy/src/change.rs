@@ -5,7 +5,11 @@
 //! and the action is judged again, until it is allowed. What is shown is
 //! therefore what works.
 
+mod connect;
+
 use std::path::PathBuf;
+
+pub use connect::change_for_connect;
 
 use crate::action::Action;
 use crate::grant::Grant;
@@ -54,7 +58,7 @@ pub fn smallest(policy: &Policy, action: &Action) -> Option<Vec<Edit>> {
 fn next(policy: &mut Policy, action: &Action, judgement: &Judgement) -> Option<Edit> {
     let at = judgement.rule.at.clone();
     match &judgement.rule.cause {
-        Cause::Top | Cause::Command | Cause::Call | Cause::Nothing => None,
+        Cause::Top | Cause::Command | Cause::Call | Cause::Network | Cause::Nothing => None,
         Cause::Outside => outside(policy, action),
         Cause::Mode(name) => {
             let zone = zone_mut(policy, name)?;

@@ -160,6 +160,32 @@ pub enum Denial {
         /// Why nobody was asked.
         reason: String,
     },
+    /// The rules do not let a command connect there.
+    #[error("Cannot connect to '{}': {reason}.\nAllowed hosts: {}", shown(.host), list(.allowed))]
+    HostRefused {
+        /// The host and the port.
+        host: String,
+        /// Those that can be reached.
+        allowed: Vec<String>,
+        /// Why not there.
+        reason: String,
+    },
+    /// Somebody was asked about a connection and said no.
+    #[error("Cannot connect to '{}': the user declined.{}", shown(.host), note_line(.note))]
+    HostDeclined {
+        /// The host and the port.
+        host: String,
+        /// What they said.
+        note: Option<String>,
+    },
+    /// Somebody would have to be asked about a connection, and nobody can be.
+    #[error("Cannot connect to '{}': it needs the user's approval, and {reason}.\nContinue with what needs no approval, and tell the user what you wanted to do.", shown(.host))]
+    HostUnasked {
+        /// The host and the port.
+        host: String,
+        /// Why nobody was asked.
+        reason: String,
+    },
     /// The worker is none of those that the caller may call.
     #[error("Cannot call '{}': this worker may not call it.\nWorkers: {}", shown(.worker), list(.available))]
     NoWorker {
@@ -232,6 +258,8 @@ impl Denial {
             Denial::CommandBlocked { .. } => "blocked",
             Denial::CommandUnfit { .. } => "unfit",
             Denial::CommandDeclined { .. } | Denial::CommandUnasked { .. } => "declined",
+            Denial::HostRefused { .. } => "host",
+            Denial::HostDeclined { .. } | Denial::HostUnasked { .. } => "declined",
             Denial::NoWorker { .. } => "no_worker",
             Denial::Cycle { .. } => "cycle",
             Denial::TooDeep { .. } => "too_deep",
@@ -258,6 +286,9 @@ impl Denial {
             | Denial::CommandUnfit { .. }
             | Denial::CommandDeclined { .. }
             | Denial::CommandUnasked { .. }
+            | Denial::HostRefused { .. }
+            | Denial::HostDeclined { .. }
+            | Denial::HostUnasked { .. }
             | Denial::NoWorker { .. }
             | Denial::Cycle { .. }
             | Denial::TooDeep { .. }
@@ -375,6 +406,25 @@ mod tests {
             (
                 Denial::TooLarge { verb: "read", path: "/a/x".into(), size: 11, limit: 10 },
                 "Cannot read '/a/x': file too large (11 bytes).\nMaximum allowed: 10 bytes",
+            ),
+            (
+                Denial::HostRefused {
+                    host: "a\n.test:443".into(),
+                    allowed: names(&["c.test", "b.test"]),
+                    reason: "it is not an allowed host".into(),
+                },
+                "Cannot connect to 'a\\u{a}.test:443': it is not an allowed host.\nAllowed hosts: \
+                 b.test, c.test",
+            ),
+            (
+                Denial::HostDeclined { host: "a.test:22".into(), note: Some("use b".into()) },
+                "Cannot connect to 'a.test:22': the user declined.\nTheir note: use b",
+            ),
+            (
+                Denial::HostUnasked { host: "a.test:22".into(), reason: "nobody is here".into() },
+                "Cannot connect to 'a.test:22': it needs the user's approval, and nobody is \
+                 here.\nContinue with what needs no approval, and tell the user what you wanted \
+                 to do.",
             ),
         ];
         for (denial, want) in cases {

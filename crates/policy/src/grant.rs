@@ -13,11 +13,12 @@ use std::sync::Arc;
 pub use exceeds::ExceedsParent;
 
 use crate::guard::Guards;
-use crate::hosts;
+use crate::hosts::{self, Bounds};
 use crate::limit::Limits;
 use crate::needs::{Needs, ZoneNeed, ZoneNeeds};
 use crate::path::AgentPath;
 use crate::policy::{BackendChoice, Consent, Network, Policy, ToolRule};
+use crate::secret::Secret;
 use crate::shell::Rules;
 use crate::source::{At, Ruled};
 use crate::taint::WhenTainted;
@@ -38,8 +39,9 @@ pub struct Grant {
     tool_rules: Vec<BTreeMap<String, ToolRule>>,
     shell: Rules,
     network: Ruled<Network>,
-    /// Hosts that somebody up the chain refuses, whatever a rule gives.
-    refused: Vec<Ruled<String>>,
+    /// What somebody up the chain refuses or is asked about, whatever a rule gives.
+    bounds: Bounds,
+    secrets: Arc<BTreeMap<String, Ruled<Secret>>>,
     env: Arc<BTreeMap<String, Ruled<String>>>,
     pass_env: Arc<[Ruled<String>]>,
     limits: Limits,
@@ -71,7 +73,8 @@ impl Grant {
             tool_rules: vec![policy.tool_rules.clone()],
             shell: Rules::project(&policy.shell, policy.tool_rules.get("shell"), from),
             network: policy.network.clone(),
-            refused: hosts::refused(&policy.network.value).to_vec(),
+            bounds: Bounds::of(&policy.network.value),
+            secrets: Arc::new(policy.secrets.clone()),
             env: Arc::new(policy.env.clone()),
             pass_env: policy.pass_env.clone().into(),
             limits: policy.limits.clone(),
@@ -123,7 +126,8 @@ impl Grant {
             }
             None => Ruled::default(),
         };
-        let refused = hosts::union(&self.refused, hosts::refused(&network.value));
+        let bounds = self.bounds.and(&Bounds::of(&network.value));
+        let secrets = self.narrow_secrets(&needs.secrets)?;
         let untrusted = mounts.iter().find_map(|mount: &Mount| mount.zone.untrusted.clone());
         let untrusted = self.untrusted.clone().or(untrusted);
         let require_os_sandbox = match self.require_os_sandbox.value {
@@ -143,7 +147,8 @@ impl Grant {
             tool_rules,
             shell,
             network,
-            refused,
+            bounds,
+            secrets: Arc::new(secrets),
             env: Arc::clone(&self.env),
             pass_env: Arc::clone(&self.pass_env),
             limits: self.limits.tightest(&needs.limits),
@@ -156,6 +161,20 @@ impl Grant {
             untrusted,
             taint: self.taint.clone(),
         })
+    }
+
+    fn narrow_secrets(
+        &self,
+        needs: &[Ruled<String>],
+    ) -> Result<BTreeMap<String, Ruled<Secret>>, ExceedsParent> {
+        let held = |need: &Ruled<String>| {
+            let name = need.value.clone();
+            match self.secrets.get(&name) {
+                Some(secret) => Ok((name, secret.clone())),
+                None => Err(ExceedsParent::Secret { secret: name }),
+            }
+        };
+        needs.iter().map(held).collect()
     }
 
     fn narrow_zone(&self, need: &ZoneNeed) -> Result<Mount, ExceedsParent> {
@@ -224,11 +243,15 @@ impl Grant {
         &self.network
     }
 
-    /// Returns what a command may reach whose rules give it `more` and refuse it
-    /// some hosts.
-    pub(crate) fn reach(&self, more: &Network, refused: &[Ruled<String>]) -> Network {
-        let refused = hosts::union(&self.refused, refused);
-        hosts::without(hosts::join(&self.network.value, more), &refused)
+    /// Returns what a command may reach whose rules give it `more`, and refuse it
+    /// some hosts or ask about them.
+    pub(crate) fn reach(&self, more: &Network, bounds: &Bounds) -> Network {
+        hosts::without(hosts::join(&self.network.value, more), &self.bounds.and(bounds))
+    }
+
+    /// Returns the secrets that its commands use, by the variable that they see.
+    pub fn secrets(&self) -> &BTreeMap<String, Ruled<Secret>> {
+        &self.secrets
     }
 
     /// Returns the environment variables that its commands get.

@@ -52,6 +52,8 @@ pub enum Cause {
     Command,
     /// Who may call whom, and how deep.
     Call,
+    /// The hosts that commands may reach.
+    Network,
     /// The approval mode.
     Consent,
     /// Nothing had to be decided.

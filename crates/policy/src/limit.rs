@@ -26,6 +26,12 @@ pub struct Limits {
     pub output: Option<u64>,
     /// Bytes in `/tmp`, the private home directory and `/dev/shm` together.
     pub tmp: Option<u64>,
+    /// Bytes that all commands of a session receive from the network.
+    pub network_in: Option<u64>,
+    /// Bytes that all commands of a session send to the network.
+    pub network_out: Option<u64>,
+    /// Connections that all commands of a session make.
+    pub connections: Option<u64>,
 }
 
 /// Why a text does not say a limit.
@@ -121,7 +127,7 @@ struct Key {
 }
 
 /// The limits, in the order in which they are shown.
-const KEYS: [Key; 8] = [
+const KEYS: [Key; 11] = [
     key("time", &["wall_time", "timeout"], Kind::Millis, |l| &mut l.wall_ms),
     key("cpu_time", &[], Kind::Seconds, |l| &mut l.cpu_seconds),
     key("memory", &[], Kind::Bytes, |l| &mut l.memory),
@@ -130,6 +136,9 @@ const KEYS: [Key; 8] = [
     key("file_size", &[], Kind::Bytes, |l| &mut l.file_size),
     key("output", &[], Kind::Bytes, |l| &mut l.output),
     key("tmp", &[], Kind::Bytes, |l| &mut l.tmp),
+    key("network_in", &[], Kind::Bytes, |l| &mut l.network_in),
+    key("network_out", &[], Kind::Bytes, |l| &mut l.network_out),
+    key("connections", &[], Kind::Count, |l| &mut l.connections),
 ];
 
 const fn key(
@@ -188,6 +197,9 @@ impl Limits {
             file_size: None,
             output: None,
             tmp: None,
+            network_in: None,
+            network_out: None,
+            connections: None,
         }
     }
 
@@ -357,6 +369,9 @@ mod tests {
             ("output", "1536M", "output", "1536 MiB"),
             ("processes", "256", "processes", "256"),
             ("open_files", "64", "open_files", "64"),
+            ("network_in", "1G", "network_in", "1 GiB"),
+            ("network_out", "100M", "network_out", "100 MiB"),
+            ("connections", "1000", "connections", "1000"),
         ];
         for (key, value, name, shown) in cases {
             assert_eq!(set(key, value), Ok(vec![(name, shown.to_owned())]), "{key}={value}");
@@ -451,8 +466,8 @@ mod tests {
     proptest! {
         #[test]
         fn the_tightest_is_no_looser_than_either(
-            a in prop::collection::vec(prop::option::of(1u64..9), 8),
-            b in prop::collection::vec(prop::option::of(1u64..9), 8),
+            a in prop::collection::vec(prop::option::of(1u64..9), 11),
+            b in prop::collection::vec(prop::option::of(1u64..9), 11),
         ) {
             let limits = |values: &[Option<u64>]| {
                 let mut limits = Limits::none();

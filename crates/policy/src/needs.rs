@@ -63,6 +63,8 @@ pub struct Needs {
     pub shell: Shell,
     /// What its commands may reach; `None` is nothing.
     pub network: Option<Ruled<Network>>,
+    /// The secrets that its commands use, by name.
+    pub secrets: Vec<Ruled<String>>,
     /// How much its commands may use, where that is less than the caller's.
     pub limits: Limits,
     /// Whether its commands may only run under an OS sandbox. It can be turned
@@ -81,6 +83,7 @@ impl Default for Needs {
             tool_rules: BTreeMap::new(),
             shell: Shell::default(),
             network: None,
+            secrets: Vec::new(),
             // Not the defaults: those are for the project, and would limit a
             // worker whose project has no limits.
             limits: Limits::none(),

@@ -5,10 +5,12 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::guard::Guards;
+use crate::hosts::Hosts;
 use crate::limit::Limits;
 use crate::model_name::Prices;
 use crate::path::AgentPath;
 use crate::run::RunDefaults;
+use crate::secret::Secret;
 use crate::shell::{Pattern, Preset, ShellMode};
 use crate::source::{At, Ruled};
 use crate::taint::WhenTainted;
@@ -59,14 +61,7 @@ pub enum Network {
     /// Everything.
     On,
     /// The listed hosts.
-    Hosts {
-        /// Allowed names.
-        allow: Vec<Ruled<String>>,
-        /// Names refused even where `allow` covers them.
-        deny: Vec<Ruled<String>>,
-        /// Package managers whose hosts are allowed.
-        presets: Vec<Ruled<String>>,
-    },
+    Hosts(Hosts),
 }
 
 /// What holds commands to their boundaries (`sandbox.backend`).
@@ -207,6 +202,9 @@ pub struct Policy {
     pub home: Ruled<AgentPath>,
     /// What commands may reach.
     pub network: Ruled<Network>,
+    /// Secrets that commands use without seeing them, by the variable that they
+    /// see instead.
+    pub secrets: BTreeMap<String, Ruled<Secret>>,
     /// Names of environment variables that commands inherit.
     pub pass_env: Vec<Ruled<String>>,
     /// Environment variables that commands get.
@@ -256,6 +254,7 @@ impl Policy {
             working_dir: Ruled::default(),
             home: Ruled::default(),
             network: Ruled::default(),
+            secrets: BTreeMap::new(),
             pass_env: Vec::new(),
             env: BTreeMap::new(),
             require_os_sandbox: Ruled::default(),

@@ -116,6 +116,7 @@ fn taint(before: &Grant, policy: &Policy) -> Result<Grant, String> {
     }
     if when.network_off.is_some() {
         assert_eq!(after.network().value, Network::Off);
+        assert!(after.secrets().is_empty());
         shown("after taint, with a network", &online(&after), policy)?;
     }
     if let (false, Some(backend)) = (before.is_tainted(), &when.backend) {
@@ -143,6 +144,8 @@ fn unneeded(child: &Grant, caller: &Grant, needs: &Needs) -> Vec<String> {
     if needs.network.is_none() && child.network().value != Network::Off {
         wrong.push("network".to_owned());
     }
+    let asked = |name: &String| needs.secrets.iter().any(|need| need.value == *name);
+    wrong.extend(child.secrets().keys().filter(|name| !asked(name)).cloned());
     if let Some(tools) = &needs.tools {
         let extra = child.tools().into_iter().filter(|tool| {
             let tool = if tool == "shell_job" { "shell" } else { tool };

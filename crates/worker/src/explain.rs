@@ -96,9 +96,10 @@ impl Holds {
             network: match &grant.network().value {
                 Network::Off => "none".to_owned(),
                 Network::On => "everything".to_owned(),
-                Network::Hosts { allow, presets, .. } => {
-                    let hosts = allow.iter().map(|host| host.value.clone());
-                    let sets = presets.iter().map(|preset| format!("hosts of {}", preset.value));
+                Network::Hosts(hosts) => {
+                    let sets =
+                        hosts.presets.iter().map(|preset| format!("hosts of {}", preset.value));
+                    let hosts = hosts.allow.iter().map(|host| host.value.to_string());
                     hosts.chain(sets).collect::<Vec<_>>().join(", ")
                 }
             },

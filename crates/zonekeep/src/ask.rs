@@ -9,6 +9,8 @@ use crate::approve::{Answer, Key, Remember, Request};
 use crate::audit::{AnswerRecord, Record};
 use crate::error::Error;
 use crate::sandbox::Sandbox;
+use crate::session::Shared;
+use crate::stop::Stop;
 
 /// An answer to a question that ended an earlier call as [`Error::Open`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,16 +98,7 @@ impl Sandbox {
         keys: impl FnOnce(&dyn Fn(Key) -> Option<String>) -> Option<String>,
         record: &mut Record<'_>,
     ) -> bool {
-        let tainted = self.grant().is_tainted();
-        let recall = |key| self.shared().memory.recall(tainted, key).map(|held| held.by);
-        let Some(by) = keys(&recall) else { return false };
-        record.answer = Some(AnswerRecord {
-            approved: true,
-            by: by.into(),
-            remember: "session".into(),
-            note: None,
-        });
-        true
+        remembers(self.shared(), self.grant().is_tainted(), keys, record)
     }
 
     /// Puts a question, and keeps a yes for as long as it was given: `keep`
@@ -116,8 +109,49 @@ impl Sandbox {
         keep: impl FnOnce(&Remember) -> Option<(Key, String)>,
         record: &mut Record<'_>,
     ) -> Result<(), NotYes> {
-        let approver = &self.shared().approver;
-        let given = self.given().map(|given| {
+        let (stop, tainted) = (self.stop(), self.grant().is_tainted());
+        Asker { shared: self.shared(), stop, tainted, given: self.given() }
+            .put(request, keep, record)
+    }
+}
+
+/// Returns whether a yes to any of these is remembered, and notes it.
+pub(crate) fn remembers(
+    shared: &Shared,
+    tainted: bool,
+    keys: impl FnOnce(&dyn Fn(Key) -> Option<String>) -> Option<String>,
+    record: &mut Record<'_>,
+) -> bool {
+    let recall = |key| shared.memory.recall(tainted, key).map(|held| held.by);
+    let Some(by) = keys(&recall) else { return false };
+    record.answer = Some(AnswerRecord {
+        approved: true,
+        by: by.into(),
+        remember: "session".into(),
+        note: None,
+    });
+    true
+}
+
+/// On whose behalf a question is put.
+pub(crate) struct Asker<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) stop: &'a Stop,
+    pub(crate) tainted: bool,
+    /// Where nobody waits for an answer: those that there are.
+    pub(crate) given: Option<&'a [Given]>,
+}
+
+impl Asker<'_> {
+    /// Puts a question, and keeps a yes for as long as it was given.
+    pub(crate) fn put(
+        &self,
+        request: Request,
+        keep: impl FnOnce(&Remember) -> Option<(Key, String)>,
+        record: &mut Record<'_>,
+    ) -> Result<(), NotYes> {
+        let approver = &self.shared.approver;
+        let given = self.given.map(|given| {
             let digest = request.digest();
             given.iter().find(|given| given.digest == digest)
         });
@@ -130,7 +164,7 @@ impl Sandbox {
             other => {
                 // Whoever is asked may never answer: that it was asked stays.
                 record.outcome = "asked".into();
-                if self.write_down(record).is_err() {
+                if self.shared.write_down(record).is_err() {
                     let reason = "the question could not be written to the audit log";
                     return Err(NotYes::Unasked(reason.to_owned()));
                 }
@@ -141,7 +175,7 @@ impl Sandbox {
             }
         };
         // Whoever was to have it is gone, or other rules hold.
-        let answer = match self.stop().is_said() {
+        let answer = match self.stop.is_said() {
             true => Answer::unasked("the call was ended before there was an answer"),
             false => answer,
         };
@@ -154,7 +188,7 @@ impl Sandbox {
         });
         if answer.approved {
             if let Some((key, what)) = keep(&answer.remember) {
-                self.shared().memory.keep(self.grant().is_tainted(), key, what, by);
+                self.shared.memory.keep(self.tainted, key, what, by);
             }
             return Ok(());
         }

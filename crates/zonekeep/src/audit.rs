@@ -75,9 +75,34 @@ pub struct RunRecord {
     /// Guarded files that it made and that were moved away.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caught: Vec<String>,
+    /// The hosts that were connected to while it ran, and how much was said.
+    /// What ended later is counted with the command that ends next.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostRecord>,
+    /// How many connections were refused beyond those that have a record of their
+    /// own.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub refused_more: u64,
     /// How the rules came to their verdict, where they were asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<JudgedRecord>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// A host that was connected to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct HostRecord {
+    /// Its name and port.
+    pub host: String,
+    /// How many connections there were.
+    pub connections: u64,
+    /// Bytes that went there.
+    pub bytes_out: u64,
+    /// Bytes that came from there.
+    pub bytes_in: u64,
 }
 
 /// What the rules said about an agent's command line.

@@ -1,6 +1,7 @@
 //! Why an action would be allowed, asked about or refused, and the smallest
 //! change that would allow it. Nothing is done and nothing is written down.
 
+pub mod connect;
 pub mod line;
 pub mod past;
 pub mod run;
@@ -157,7 +158,11 @@ pub fn explain(sandbox: &Sandbox, verb: Verb, given: &str) -> Explanation {
 /// Finds a change of the project file; where the project already allows the
 /// action, it is the worker's own file that asks for too little.
 fn proposal(sandbox: &Sandbox, action: &Action) -> Option<ChangeShown> {
-    let edits = change::smallest(&sandbox.shared().policy, action)?;
+    proposed(sandbox, change::smallest(&sandbox.shared().policy, action)?)
+}
+
+/// Returns the change that these edits are, for a worker or the project.
+fn proposed(sandbox: &Sandbox, edits: Vec<Edit>) -> Option<ChangeShown> {
     match (edits.is_empty(), sandbox.grant().worker()) {
         (true, Some(worker)) => Some(ChangeShown {
             text: format!(

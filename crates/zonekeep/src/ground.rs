@@ -11,7 +11,7 @@ use zonekeep_confine::plan::Access;
 use zonekeep_files::{Fault, HostStore, Store};
 use zonekeep_policy::guard::Guard;
 use zonekeep_policy::policy::{BackendChoice, Layout, Network};
-use zonekeep_policy::{AgentPath, At, Mode, Policy, RelPath, Zone};
+use zonekeep_policy::{AgentPath, Approval, At, Mode, Policy, RelPath, Zone};
 
 use crate::command::Placed;
 use crate::state::StateDir;
@@ -439,13 +439,53 @@ pub(crate) fn reach(policy: &Policy, grounds: &[Ground]) -> BTreeSet<Reach> {
         let what = format!("change files that match {} {word}", entry.pattern);
         reach.insert(Reach { what, at: entry.guard.at.to_string() });
     }
-    if policy.network.value == Network::On && from_file(&policy.network.at) {
-        let what = "reach every host on the network".to_owned();
-        reach.insert(Reach { what, at: policy.network.at.to_string() });
+    reach.extend(networks(policy));
+    for (name, secret) in policy.secrets.iter().filter(|(_, secret)| from_file(&secret.at)) {
+        let hosts: Vec<String> = secret.value.hosts.iter().map(ToString::to_string).collect();
+        let what = format!(
+            "send the environment variable {} to {} as {name}",
+            secret.value.env,
+            hosts.join(", ")
+        );
+        reach.insert(Reach { what, at: secret.at.to_string() });
     }
     if policy.backend.value == BackendChoice::None && from_file(&policy.backend.at) {
         let what = "run commands without an operating-system sandbox".to_owned();
         reach.insert(Reach { what, at: policy.backend.at.to_string() });
+    }
+    reach
+}
+
+/// Returns what a project file lets commands reach, in its network and its rules.
+fn networks(policy: &Policy) -> BTreeSet<Reach> {
+    let from_file = |at: &At| matches!(at, At::File { .. });
+    // What is asked about first is given by whoever says yes.
+    let unasked = policy.shell.rules.iter().filter(|rule| rule.approval == Approval::PreApproved);
+    let grants = unasked.map(|rule| (&rule.grants, &rule.at));
+    let all = std::iter::once((&policy.network.value, &policy.network.at)).chain(grants);
+    let mut reach = BTreeSet::new();
+    for (network, at) in all {
+        match network {
+            Network::Off => {}
+            Network::On if from_file(at) => {
+                let what = "reach every host on the network".to_owned();
+                reach.insert(Reach { what, at: at.to_string() });
+            }
+            Network::On => {}
+            Network::Hosts(hosts) => {
+                let names = hosts.allow.iter().map(|host| (host.value.to_string(), &host.at));
+                let sets = hosts.presets.iter().map(|preset| {
+                    (format!("the hosts of the {} package managers", preset.value), &preset.at)
+                });
+                let listed = names.chain(sets).filter(|(_, at)| from_file(at));
+                reach.extend(
+                    listed.map(|(name, at)| Reach {
+                        what: format!("reach {name}"),
+                        at: at.to_string(),
+                    }),
+                );
+            }
+        }
     }
     reach
 }

@@ -16,6 +16,7 @@ use crate::approve::{Key, Remember, Request};
 use crate::audit::{Record, RuleRecord};
 use crate::error::{Error, Failure};
 use crate::sandbox::Sandbox;
+use crate::session::Shared;
 use crate::{ask, time, tools};
 
 /// Writes out what would change at a place.
@@ -240,17 +241,33 @@ impl Sandbox {
         path: String,
         to: Option<String>,
     ) -> Record<'_> {
-        let shared = self.shared();
         Record {
-            id: shared.next_id().into(),
-            time: time::utc(SystemTime::now()).into(),
-            session: shared.id.as_str().into(),
-            project: shared.project.as_str().into(),
             worker: self.grant().worker().map(Cow::Borrowed),
-            tool: tool.into(),
             action: verb.as_str().into(),
-            path: path.into(),
             to: to.map(Cow::Owned),
+            tainted: self.tainted().is_some(),
+            ..self.shared().record(tool, path)
+        }
+    }
+
+    pub(crate) fn write_down(&self, record: &Record<'_>) -> std::io::Result<()> {
+        self.shared().write_down(record)
+    }
+}
+
+impl Shared {
+    /// Returns a record of something that is allowed, to be filled in.
+    pub(crate) fn record(&self, tool: impl Into<Cow<'static, str>>, path: String) -> Record<'_> {
+        Record {
+            id: self.next_id().into(),
+            time: time::utc(SystemTime::now()).into(),
+            session: self.id.as_str().into(),
+            project: self.project.as_str().into(),
+            worker: None,
+            tool: tool.into(),
+            action: Cow::default(),
+            path: path.into(),
+            to: None,
             verdict: "allow".into(),
             rule: None,
             answer: None,
@@ -261,15 +278,15 @@ impl Sandbox {
             run: None,
             work: None,
             taints: None,
-            tainted: self.tainted().is_some(),
+            tainted: false,
             duration_us: 0,
         }
     }
 
     pub(crate) fn write_down(&self, record: &Record<'_>) -> std::io::Result<()> {
-        let Some(log) = &self.shared().log else { return Ok(()) };
+        let Some(log) = &self.log else { return Ok(()) };
         match log.append(record) {
-            Err(_) if self.shared().policy.audit.value == Audit::BestEffort => Ok(()),
+            Err(_) if self.policy.audit.value == Audit::BestEffort => Ok(()),
             result => result,
         }
     }

@@ -111,6 +111,10 @@ impl Sandbox {
         &self.shared
     }
 
+    pub(crate) fn shared_arc(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
     /// Returns what holds for the next action.
     fn hold(&self) -> &Arc<Hold> {
         match self.later.get() {

@@ -10,7 +10,7 @@ use zonekeep_policy::{ExceedsParent, Grant, Needs, Policy};
 
 use crate::approve::{Approver, Memory, Nobody, Opening, Remembered, Unfit};
 use crate::audit::Log;
-use crate::command::{Confine, Trees};
+use crate::command::{Confine, Outside, Trees};
 use crate::exposure::Exposure;
 use crate::ground::{self, Ground, GroundError};
 use crate::project::Project;
@@ -90,6 +90,7 @@ pub(crate) struct Shared {
     pub(crate) confine: Confine,
     pub(crate) trees: Trees,
     pub(crate) exposure: Exposure,
+    pub(crate) outside: Outside,
     /// Where guarded files go that commands made.
     pub(crate) state: Option<StateDir>,
     warned: AtomicBool,
@@ -217,6 +218,7 @@ impl Session {
             confine,
             trees: Trees::default(),
             exposure,
+            outside: Outside::default(),
             state,
             warned: AtomicBool::new(false),
             next: AtomicU64::new(1),

@@ -5,6 +5,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
+use zonekeep::approve::visible;
+use zonekeep::explain::connect::{look_up_presets, unusable_secrets};
+use zonekeep::explain::run::HostLine;
 use zonekeep::policy::At;
 use zonekeep::policy::config::{Problem, Severity};
 use zonekeep::policy::worker_file;
@@ -36,6 +39,8 @@ struct Findings {
     zones: usize,
     workers: usize,
     file: Option<String>,
+    /// Where package managers go.
+    hosts: Vec<HostLine>,
 }
 
 pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
@@ -59,7 +64,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     if args.json {
         let problems: Vec<Value> =
             found.problems.iter().map(|p| problem_value(p, &found)).collect();
-        output::json(&json!({ "ok": errors == 0, "problems": problems }))?;
+        let hosts = &found.hosts;
+        output::json(&json!({ "ok": errors == 0, "problems": problems, "hosts": hosts }))?;
     } else {
         report::problems(&found.problems, &|file| found.texts.get(file).cloned());
         let file = found.file.as_deref().unwrap_or("no project file (the defaults hold)");
@@ -69,6 +75,9 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
                 "{file}: ok, {} zone(s), {} worker(s), {warnings} warning(s)",
                 found.zones, found.workers
             ))?;
+            for HostLine { host, from } in &found.hosts {
+                output::text(&visible(&format!("  host: {host} ({from})")))?;
+            }
         } else {
             output::text(&format!("{file}: {errors} error(s), {warnings} warning(s)"))?;
         }
@@ -138,6 +147,26 @@ fn inspect(project: &Project, found: &mut Findings) -> Result<(), Failure> {
             }
         }
         Err(error) => return Err(error.into()),
+    }
+    for (at, message) in unusable_secrets(project) {
+        found.problems.push(Problem {
+            severity: Severity::Warning,
+            code: "secret",
+            message,
+            hint: Some("set it where zonekeep is started; commands go without it".to_owned()),
+            ..at_problem(&at, found)
+        });
+    }
+    let presets = look_up_presets(project, &state);
+    found.hosts = presets.hosts;
+    for message in presets.warnings {
+        found.problems.push(Problem {
+            severity: Severity::Warning,
+            code: "preset",
+            message,
+            hint: Some("add the host to sandbox.network.allow if commands need it".to_owned()),
+            ..at_problem(&project.policy.network.at, found)
+        });
     }
     let mut names: BTreeMap<String, String> = BTreeMap::new();
     for path in project::worker_files(&project.dir)? {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use zonekeep::approve::{AllNo, visible};
 use zonekeep::command::{Command, Confine, Planned};
 use zonekeep::confine::Layers;
-use zonekeep::confine::plan::{Backend, Plan, Role};
+use zonekeep::confine::plan::{Backend, Gateway, Network, Plan, Role};
 use zonekeep::confine::probe::{self, Offer};
 use zonekeep::confine::prove::{self, Check};
 use zonekeep::confine::strength::{self, Held, Strength};
@@ -173,7 +173,7 @@ fn examine(
     };
     let known = Examined {
         layers: Some(layers.clone()),
-        strength: strength::strength(tree.plan(), Some(layers)),
+        strength: all_strength(tree.plan(), layers),
         ..known
     };
     Ok(match prove::prove(&tree) {
@@ -417,6 +417,16 @@ fn wrap(text: &mut String, start: &str, says: &str, indent: usize) {
     }
     text.push_str(line.trim_end());
     text.push('\n');
+}
+
+/// Returns what a backend enforces, with what it would of a list of hosts.
+fn all_strength(plan: &Plan, layers: &Layers) -> Vec<Strength> {
+    let mut rows = strength::strength(plan, Some(layers));
+    let listed = Plan { network: Network::Gate(Gateway::default()), ..plan.clone() };
+    let listed = strength::strength(&listed, Some(layers)).into_iter();
+    let at = rows.iter().position(|row| row.rule == "network off").map_or(rows.len(), |at| at + 1);
+    rows.splice(at..at, listed.filter(|row| row.rule == "network list"));
+    rows
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use zonekeep::approve::visible;
+use zonekeep::explain::connect::explain_connect;
 use zonekeep::explain::line::explain_line;
 use zonekeep::explain::run::explain_run;
 use zonekeep::explain::{Explanation, explain};
@@ -23,6 +24,7 @@ use crate::output;
 ///   zonekeep explain read /input/a.txt
 ///   zonekeep explain write /input/a.txt --json
 ///   zonekeep explain run 'git log | head' # what the rules say about an agent's line
+///   zonekeep explain connect example.org:443 # whether commands reach a host
 ///   zonekeep explain worker publisher --from main # what a call would end in
 ///   zonekeep explain run --rw . -- cargo test # what the command would see and reach
 #[derive(clap::Args)]
@@ -32,8 +34,8 @@ pub(crate) struct Args {
     #[arg(value_enum)]
     verb: Explained,
     /// The path, as an agent would write it; after `explain run` the command line, after
-    /// `explain worker` the worker
-    #[arg(required_unless_present = "command", value_name = "PATH|LINE|WORKER")]
+    /// `explain worker` the worker, after `explain connect` the host
+    #[arg(required_unless_present = "command", value_name = "PATH|LINE|WORKER|HOST[:PORT]")]
     path: Option<String>,
     /// Where the command line would start, as an agent would write it
     #[arg(long, value_name = "PATH")]
@@ -58,6 +60,7 @@ enum Explained {
     Delete,
     Run,
     Worker,
+    Connect,
 }
 
 pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
@@ -66,8 +69,12 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     if args.from.is_some() && !matches!(args.verb, Explained::Worker) {
         return usage("--from is for `explain worker`");
     }
+    if args.cwd.is_some() && !matches!(args.verb, Explained::Run) {
+        return usage("--cwd is for `explain run`");
+    }
     let verb = match args.verb {
         Explained::Worker => return worker(&args),
+        Explained::Connect => return connect(&args),
         Explained::Run => {
             return match (&args.path, args.command.is_empty()) {
                 (Some(line), true) => explain_text(&args, line),
@@ -82,7 +89,6 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
                 ),
             };
         }
-        _ if args.cwd.is_some() => return usage("--cwd is for `explain run`"),
         Explained::Read => Verb::Read,
         Explained::Write => Verb::Write,
         Explained::Delete => Verb::Delete,
@@ -96,6 +102,19 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         output::json(&explanation)?;
     } else {
         output::text(&visible(&show(&explanation)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints whether commands reach a host.
+fn connect(args: &Args) -> Result<ExitCode, Failure> {
+    let Some(host) = args.path.as_deref().filter(|_| args.command.is_empty()) else {
+        return Err(Failure::message(USAGE, "no host is named"));
+    };
+    let explained = explain_connect(&args.confine.open()?, host);
+    match args.json {
+        true => output::json(&explained)?,
+        false => output::text(&visible(&show(&explained)))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -164,6 +183,7 @@ fn show(explanation: &Explanation) -> String {
     match &explanation.mount {
         Some(mount) => text
             .push_str(&format!("  mount:   {} ({}) from {}\n", mount.path, mount.mode, mount.host)),
+        None if action == "connect" => {}
         None => text.push_str("  mount:   none\n"),
     }
     match &explanation.change {

@@ -79,7 +79,7 @@ impl ConfineArgs {
         };
         let mut places = placed(&self.rw, Access::Rw);
         places.extend(placed(&self.ro, Access::Ro));
-        sandbox.open_with(Confine { places, strict: self.strict, ..Confine::default() })
+        sandbox.open_beside_command(Confine { places, strict: self.strict, ..Confine::default() })
     }
 
     /// Returns the flags that choose the project.

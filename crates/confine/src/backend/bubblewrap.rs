@@ -5,7 +5,8 @@
 //! put a link where a zone was. What it has mounted is therefore compared with
 //! what was opened before, from outside and before the sandbox gets anything to
 //! do. For the kernel the superuser stays the superuser here, with another
-//! number and without capabilities.
+//! number and without capabilities. Nor has the launcher inside any, at any
+//! time: the sockets of a gateway are made from outside.
 
 mod arguments;
 mod program;
@@ -27,7 +28,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 
 pub(crate) use self::program::{Bwrap, find};
 
-use crate::launcher::{Fixed, INSIDE, PLACE, Trouble, Try};
+use crate::launcher::{Fixed, INSIDE, PLACE, Trouble, Try, gateway};
 use crate::plan::{Access, Identity, Plan};
 use crate::sys;
 use crate::wire::{self, Build};
@@ -51,6 +52,9 @@ pub(crate) fn start(plan: &Plan, sandbox: &UnixStream, fixed: &[Fixed]) -> Resul
     let starting = Starting::spawn(&bwrap, &options, kept)?;
     let finished = starting.wait_until_it_stands().and_then(|init| {
         verify(init, &expected)?;
+        if let Some(gateway) = plan.network.gateway() {
+            gateway::hand_out_inside(init, gateway, sandbox)?;
+        }
         let build = Build { plan: plan.clone(), what: crate::wire::What::Sandbox };
         wire::send(&starting.socket, &build, &[sandbox.as_fd()])
             .during(|| "speak to the sandbox".to_owned())

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::guard::Guard;
 use super::maps::Owners;
 use super::tree::{Fixed, Ground, Sources};
-use super::{Trouble, Try, hide, init};
+use super::{Trouble, Try, gateway, hide, init};
 use crate::plan::{Backend, Network, Plan};
 use crate::sys::{self, Side};
 use crate::wire::{self, MAX_FDS};
@@ -45,7 +45,20 @@ pub(super) struct First {
     pid: Pid,
     words: UnixStream,
     owners: Owners,
-    network: Network,
+    space: Space,
+}
+
+/// Whose network the first process is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Space {
+    Own,
+    Host,
+}
+
+impl Space {
+    fn of(network: &Network) -> Self {
+        if network.is_apart() { Space::Own } else { Space::Host }
+    }
 }
 
 impl First {
@@ -55,7 +68,7 @@ impl First {
         match owners.has_groups_to_leave() {
             // They are not given up for a plan that may need them.
             true => None,
-            false => First::start(owners, Network::Off, keeper).ok(),
+            false => First::start(owners, Space::Own, keeper).ok(),
         }
     }
 
@@ -65,17 +78,18 @@ impl First {
         ahead: Option<First>,
         keeper: &UnixStream,
     ) -> Result<Self, Trouble> {
+        let space = Space::of(&plan.network);
         match ahead {
-            Some(first) if first.network == plan.network => Ok(first),
+            Some(first) if first.space == space => Ok(first),
             Some(first) => {
                 let owners = first.end();
-                First::start(owners, plan.network, keeper)
+                First::start(owners, space, keeper)
             }
-            None => First::start(Owners::strongest(), plan.network, keeper),
+            None => First::start(Owners::strongest(), space, keeper),
         }
     }
 
-    fn start(owners: Owners, network: Network, keeper: &UnixStream) -> Result<Self, Trouble> {
+    fn start(owners: Owners, space: Space, keeper: &UnixStream) -> Result<Self, Trouble> {
         owners.leave_groups();
         let (words, own) = UnixStream::pair().during(|| "make a socket".to_owned())?;
         let namespaces = libc::CLONE_NEWUSER
@@ -84,11 +98,11 @@ impl First {
             | libc::CLONE_NEWIPC
             | libc::CLONE_NEWUTS
             | libc::CLONE_NEWCGROUP
-            | if network == Network::Off { libc::CLONE_NEWNET } else { 0 };
+            | if space == Space::Own { libc::CLONE_NEWNET } else { 0 };
         match sys::clone(namespaces).during(|| "make namespaces".to_owned())? {
             Side::Parent(pid) => {
                 drop(own);
-                let first = First { pid, words, owners, network };
+                let first = First { pid, words, owners, space };
                 let mapped = first.owners.write(pid).and_then(|()| {
                     io::Write::write_all(&mut &first.words, b"!").during(|| "go on".to_owned())
                 });
@@ -102,7 +116,7 @@ impl First {
             }
             Side::Child => {
                 drop(words);
-                be(own, &owners, network, keeper)
+                be(own, &owners, space, keeper)
             }
         }
     }
@@ -124,15 +138,17 @@ impl First {
         sandbox: &UnixStream,
         keeper: &UnixStream,
     ) -> Result<(Self, UnixStream), Trouble> {
-        debug_assert!(plan.backend == Backend::Namespaces && plan.network == self.network);
+        debug_assert!(plan.backend == Backend::Namespaces);
+        debug_assert!(Space::of(&plan.network) == self.space);
         let sources = match self.owners.namespace() {
             // Translating owners takes the host's own rights.
             Some(namespace) => Sources::take(plan, Some(namespace))?,
             None => None,
         };
         if sources.is_none() && self.owners.namespace().is_some() {
+            let space = self.space;
             self.end();
-            self = First::start(Owners::Renamed, plan.network, keeper)?;
+            self = First::start(Owners::Renamed, space, keeper)?;
         }
         // Made now, so that it has no copy of its own.
         let (life, seen) = UnixStream::pair().during(|| "make a socket".to_owned())?;
@@ -161,16 +177,19 @@ impl First {
 }
 
 /// Is the first process.
-fn be(words: UnixStream, owners: &Owners, network: Network, keeper: &UnixStream) -> ! {
+fn be(words: UnixStream, owners: &Owners, space: Space, keeper: &UnixStream) -> ! {
     sys::set_name(c"zonekeep");
     // Without the keeper, or where it has no use for this, there is no word.
     let alone = sys::close_all_but(words.as_fd());
     if alone.is_err() || io::Read::read_exact(&mut &words, &mut [0]).is_err() {
         sys::exit(1);
     }
-    let ground = prepare(owners, network, keeper);
+    let ground = prepare(owners, space, keeper);
     let Some((plan, kinds, sandbox, seen)) = hear_plan(&words) else { sys::exit(1) };
     let built = ground.and_then(|ground| {
+        if let Some(gateway) = plan.network.gateway() {
+            gateway::hand_out(gateway, &sandbox)?;
+        }
         let sources = match kinds {
             Some(kinds) => hear_sources(&words, kinds),
             None => Sources::take(&plan, None)?,
@@ -198,7 +217,7 @@ fn be(words: UnixStream, owners: &Owners, network: Network, keeper: &UnixStream)
 }
 
 /// Does all that needs no plan.
-fn prepare(owners: &Owners, network: Network, keeper: &UnixStream) -> Result<Ground, Trouble> {
+fn prepare(owners: &Owners, space: Space, keeper: &UnixStream) -> Result<Ground, Trouble> {
     let what = || "let go of what is the keeper's".to_owned();
     // One of the three that everybody has.
     let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null");
@@ -209,7 +228,10 @@ fn prepare(owners: &Owners, network: Network, keeper: &UnixStream) -> Result<Gro
     owners.become_inside()?;
     // After that, which forgets it.
     sys::die_with_parent().during(|| "die with the keeper".to_owned())?;
-    Ground::new(devices, network)
+    if space == Space::Own {
+        sys::loopback_up().during(|| "switch loopback on".to_owned())?;
+    }
+    Ground::new(devices)
 }
 
 fn hear_plan(words: &UnixStream) -> Option<(Plan, Option<Kinds>, UnixStream, UnixStream)> {

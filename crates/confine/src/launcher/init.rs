@@ -9,7 +9,7 @@ use rustix::process::{Pid, WaitOptions};
 use super::command::{self, Post};
 use super::layers::Rules;
 use super::{Trouble, Try, processes};
-use crate::plan::{Network, Plan};
+use crate::plan::Plan;
 use crate::sys::{self, Side};
 use crate::wire::{self, Built};
 
@@ -77,7 +77,7 @@ impl<'p> Init<'p> {
         let mut layers = rules.layers.clone();
         layers.tree = own;
         layers.processes = own;
-        layers.network = own && plan.network == Network::Off;
+        layers.network = own && plan.network.is_apart();
         layers.root_mapped_away = away;
         layers.unwatched = unwatched;
         let mut init = Init {

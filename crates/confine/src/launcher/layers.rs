@@ -6,13 +6,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset,
-    RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath,
+    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope,
 };
 use rustix::fs::{Mode, OFlags};
 
 use super::{Trouble, Try};
-use crate::plan::{Access, Backend, Identity, Network, Plan, Role};
+use crate::plan::{Access, Backend, Identity, Plan, Role};
 use crate::report::Layers;
 use crate::seccomp::{self, Arch, Instruction};
 use crate::sys;
@@ -158,8 +158,7 @@ fn files(plan: &Plan, version: u32) -> Result<OwnedFd, Trouble> {
         .map_err(io::Error::other)
         .during(what)?;
     // KERNEL(6.7): Landlock 4. In a network of its own there is nothing to stop.
-    let stops_connections =
-        version >= 4 && plan.network == Network::Off && !plan.backend.has_own_tree();
+    let stops_connections = version >= 4 && plan.network.is_apart() && !plan.backend.has_own_tree();
     let ruleset = match stops_connections {
         true => ruleset.handle_access(AccessNet::from_all(abi)).map_err(io::Error::other),
         false => Ok(ruleset),
@@ -168,6 +167,13 @@ fn files(plan: &Plan, version: u32) -> Result<OwnedFd, Trouble> {
         ruleset.and_then(|rules| rules.create().map_err(io::Error::other)).during(what)?;
     if !plan.backend.has_own_tree() {
         same_zones(plan)?;
+    }
+    let proxy = plan.network.gateway().and_then(|gateway| gateway.proxy);
+    if let (true, Some(port)) = (stops_connections, proxy) {
+        rules = rules
+            .add_rule(NetPort::new(port, AccessNet::ConnectTcp))
+            .map_err(io::Error::other)
+            .during(|| format!("make a rule about port {port}"))?;
     }
     for (path, access) in places(plan) {
         let Some((fd, is_dir)) =

@@ -9,12 +9,14 @@
 
 mod command;
 mod first;
+pub(crate) mod gateway;
 mod guard;
 mod handles;
 mod init;
 mod layers;
 mod maps;
 mod processes;
+pub(crate) mod routes;
 mod tree;
 
 pub(crate) use tree::{Fixed, PROC_HIDDEN, PROC_READ_ONLY};
@@ -233,6 +235,7 @@ fn start(
     keeper: &UnixStream,
     ahead: Option<First>,
 ) -> Result<(Option<Guard>, Pid, UnixStream), Trouble> {
+    gateway::fits(plan)?;
     if !plan.backend.has_own_tree() {
         std::fs::create_dir_all(&plan.home).during(|| format!("make {}", plan.home.display()))?;
     }

@@ -16,7 +16,7 @@ use rustix::mount::{
 use serde::{Deserialize, Serialize};
 
 use super::{Trouble, Try};
-use crate::plan::{Access, Bind, Entry, Identity, Network, Plan, Role, text};
+use crate::plan::{Access, Bind, Entry, Identity, Plan, Role, text};
 use crate::sys::{self, Attributes};
 
 /// The name of the machine inside.
@@ -199,10 +199,7 @@ impl Ground {
 
     /// Makes it in this process, which must be the first one of new namespaces,
     /// and hold every right in them.
-    pub(crate) fn new(
-        devices: Vec<(&'static str, Source)>,
-        network: Network,
-    ) -> Result<Self, Trouble> {
+    pub(crate) fn new(devices: Vec<(&'static str, Source)>) -> Result<Self, Trouble> {
         rustix::mount::mount_change(
             "/",
             rustix::mount::MountPropagationFlags::REC
@@ -220,9 +217,6 @@ impl Ground {
         let terminals = new_mount("devpts", &options, MountAttrFlags::MOUNT_ATTR_NOEXEC)
             .during(|| "mount /dev/pts".to_owned())?;
         rustix::system::sethostname(HOSTNAME).during(|| "name the machine".to_owned())?;
-        if network == Network::Off {
-            sys::loopback_up().during(|| "switch loopback on".to_owned())?;
-        }
         // Where keyrings are not to be had, or are refused, commands have none either.
         match sys::new_keyring() {
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {}

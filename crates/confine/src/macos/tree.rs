@@ -72,6 +72,17 @@ impl Tree {
         Ok(&self.layers)
     }
 
+    /// Returns the sockets of the plan's gateway: none, as there is no network of
+    /// its own to have them in.
+    pub fn sockets(&self) -> Result<Vec<OwnedFd>, Failed> {
+        match self.plan.network.gateway() {
+            Some(gateway) if !gateway.sockets.is_empty() => {
+                Err(step("take the sockets of the gateway", "there is no network of its own"))
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
     /// Starts a command.
     pub fn command(&self, start: Start, stdio: &[BorrowedFd<'_>]) -> Result<Process, Failed> {
         let argv = match self.plan.backend {

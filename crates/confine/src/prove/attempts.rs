@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::net::{SocketAddr, UnixStream};
@@ -16,10 +16,12 @@ use rustix::pty::OpenptFlags;
 
 use super::outside::{ABSTRACT, Asked, TCP, UDP, name_of_machine, namespaces, process, random};
 use super::{Check, Layer, Report, calls};
+use crate::launcher::routes::Routes;
+use crate::plan::Route;
 use crate::sys;
 
-/// An address that is nobody's, for examples (RFC 5737).
-const NOWHERE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+/// An address that no machine has, and no machine has a route to.
+const RESERVED: Route = Route { base: IpAddr::V4(Ipv4Addr::new(240, 0, 0, 1)), bits: 32 };
 /// The longest question.
 const MAX_QUESTION: u64 = 4 * 1024 * 1024;
 
@@ -89,6 +91,7 @@ const ATTEMPTS: &[Attempt] = &[
     attempt_to("network", "connect to the Internet", NETWORK_OR_TCP, connect_nowhere),
     attempt_to("network", "send to the Internet", NETWORK, send_nowhere),
     attempt_to("network", "have another interface than loopback", NETWORK, interfaces),
+    attempt_to("network", "change where addresses lead", NETWORK, change_routes),
     attempt_to("network", "be in the caller's network", NETWORK, |asked| namespace(asked, "net")),
     attempt_to("network", "open sockets that no rule sees", SECCOMP, sockets),
     attempt_to("network", "speak multipath TCP", SECCOMP, |_| {
@@ -348,8 +351,9 @@ fn connect_to_caller(asked: &Asked) -> Outcome {
     all_fail([("it connected".to_owned(), connect(Ipv4Addr::LOCALHOST, port))])
 }
 
-fn connect_nowhere(_: &Asked) -> Outcome {
-    all_fail([("it was tried".to_owned(), connect(NOWHERE, 80))])
+fn connect_nowhere(asked: &Asked) -> Outcome {
+    let Some(nowhere) = asked.nowhere else { return Untried("every address is taken".to_owned()) };
+    all_fail([("it was tried".to_owned(), connect(nowhere, 80))])
 }
 
 /// Starts to connect, without waiting.
@@ -372,8 +376,9 @@ fn send_to_caller(asked: &Asked) -> Outcome {
     }
 }
 
-fn send_nowhere(_: &Asked) -> Outcome {
-    all_fail([("it was sent".to_owned(), send(NOWHERE, 53))])
+fn send_nowhere(asked: &Asked) -> Outcome {
+    let Some(nowhere) = asked.nowhere else { return Untried("every address is taken".to_owned()) };
+    all_fail([("it was sent".to_owned(), send(nowhere, 53))])
 }
 
 fn send(address: Ipv4Addr, port: u16) -> io::Result<()> {
@@ -402,6 +407,15 @@ fn interfaces(_: &Asked) -> Outcome {
         true => Held("there is none".to_owned()),
         false => Open(others.join(", ")),
     }
+}
+
+/// Takes a route away that is not there, which tells whether it could.
+fn change_routes(_: &Asked) -> Outcome {
+    let refused = match Routes::open().and_then(|routes| routes.remove(&RESERVED)) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
+        _ => Ok(()),
+    };
+    all_fail([("routes can be changed".to_owned(), refused)])
 }
 
 /// Families of sockets that are not for commands: AX.25, packet, Bluetooth,
@@ -562,6 +576,7 @@ mod tests {
             tcp: Some(tcp.local_addr().unwrap().port()),
             udp: Some(udp.local_addr().unwrap().port()),
             abstract_name: Some(name),
+            nowhere: Some(Ipv4Addr::new(192, 0, 2, 1)),
             caller: process("self"),
         };
         // Somebody of the same user has to be there to be signalled.
@@ -580,6 +595,7 @@ mod tests {
             "connect to the Internet",
             "send to the Internet",
             "have another interface than loopback",
+            "change where addresses lead",
             "speak multipath TCP",
             "send raw packets",
             "make a user namespace",

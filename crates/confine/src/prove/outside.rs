@@ -38,6 +38,8 @@ pub(super) struct Asked {
     pub(super) tcp: Option<u16>,
     pub(super) udp: Option<u16>,
     pub(super) abstract_name: Option<String>,
+    /// An address that leads nowhere in every network.
+    pub(super) nowhere: Option<Ipv4Addr>,
     /// The calling process: its name, and when it started.
     pub(super) caller: Option<(String, u64)>,
 }
@@ -77,6 +79,7 @@ impl Outside {
             tcp: tcp.as_ref().and_then(|socket| Some(socket.local_addr().ok()?.port())),
             udp: udp.as_ref().and_then(|socket| Some(socket.local_addr().ok()?.port())),
             abstract_name: unix.as_ref().map(|_| name),
+            nowhere: nowhere(plan),
             caller: process("self"),
         };
         Ok(Outside { asked, tcp, udp, unix })
@@ -124,6 +127,14 @@ pub(super) fn random() -> String {
     let _ = std::fs::File::open("/dev/urandom")
         .and_then(|mut file| io::Read::read_exact(&mut file, &mut bytes));
     format!("{:016x}", u64::from_le_bytes(bytes))
+}
+
+/// Returns an address that is nobody's, for examples (RFC 5737), and that does
+/// not lead to the gateway either.
+pub(super) fn nowhere(plan: &Plan) -> Option<Ipv4Addr> {
+    let routes = plan.network.gateway().map_or(&[][..], |gateway| &gateway.routes);
+    let all = [[192, 0, 2, 1], [198, 51, 100, 1], [203, 0, 113, 1]].map(Ipv4Addr::from);
+    all.into_iter().find(|address| !routes.iter().any(|route| route.has((*address).into())))
 }
 
 /// Returns the directories that cannot be written, as commands name them.

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::look::Used;
 use super::{Host, Runtime, Settings};
-use crate::plan::{Entry, text, text_map};
+use crate::plan::{Entry, Network, text, text_map};
 
 /// How many answers are kept; a user has about one for each project.
 const MOST: usize = 64;
@@ -175,6 +175,13 @@ fn key(host: &Host<'_>, settings: &Settings<'_>) -> Option<String> {
     let build = (program.dev(), program.ino(), program.size(), program.mtime(), program.ctime());
     let Settings { home, user, uid, gid, hostname, network, granted, pass_env: _, env: _ } =
         *settings;
+    // What leads out, and where, is not found on the host.
+    let network = match network {
+        Network::Gate(_) if network.has_names_of_host() => "gate on the host",
+        Network::Gate(_) => "gate",
+        Network::Host => "host",
+        Network::Off => "off",
+    };
     let asked = (home, user, uid, gid, hostname, network, granted);
     Some(format!("{build:?} {:?} {:?} {:?} {asked:?}", host.env, host.home, host.root))
 }

@@ -104,7 +104,7 @@ pub(super) fn build(parts: &Parts<'_>, tree: &Tree<'_>) -> BTreeMap<OsString, Os
     for (name, inner) in HOMES {
         set(name, settings.home.join(inner).as_ref());
     }
-    if settings.network == Network::Off {
+    if *settings.network == Network::Off {
         for (name, value) in OFFLINE {
             set(name, value.as_ref());
         }

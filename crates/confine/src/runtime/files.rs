@@ -12,11 +12,15 @@ pub(super) fn place(tree: &mut Tree<'_>, settings: &Settings<'_>) {
     tree.file("/etc/nsswitch.conf", nsswitch(settings.network).to_owned());
     tree.file("/etc/hostname", format!("{}\n", settings.hostname));
     tree.file("/etc/shells", "/bin/sh\n/bin/bash\n".to_owned());
-    if settings.network == Network::Off {
+    if !settings.network.has_names_of_host() {
         let name = settings.hostname;
         tree.file("/etc/hosts", format!("127.0.0.1 localhost {name}\n::1 localhost {name}\n"));
-        // Empty: some programs do not start without the file.
-        tree.file("/etc/resolv.conf", String::new());
+        let resolver = match settings.network {
+            Network::Gate(_) => "nameserver 127.0.0.1\noptions timeout:2 attempts:2\n",
+            // Empty: some programs do not start without the file.
+            Network::Off | Network::Host => "",
+        };
+        tree.file("/etc/resolv.conf", resolver.to_owned());
     }
 }
 
@@ -52,12 +56,12 @@ fn group(settings: &Settings<'_>) -> String {
     text
 }
 
-fn nsswitch(network: Network) -> &'static str {
+fn nsswitch(network: &Network) -> &'static str {
     match network {
         Network::Off => {
             "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n"
         }
-        Network::Host => {
+        Network::Host | Network::Gate(_) => {
             "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n"
         }
     }

@@ -60,7 +60,7 @@ pub struct Settings<'s> {
     /// The name of the machine inside.
     pub hostname: &'s str,
     /// What commands can reach.
-    pub network: Network,
+    pub network: &'s Network,
     /// Host paths that are placed at their own path by the caller. They are
     /// taken to be writable: what is found there is not trusted.
     pub granted: &'s [PathBuf],

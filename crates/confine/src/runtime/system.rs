@@ -60,7 +60,7 @@ const ETC: &[&str] = &[
 ];
 
 /// Places the system.
-pub(super) fn place(tree: &mut Tree<'_>, network: Network) {
+pub(super) fn place(tree: &mut Tree<'_>, network: &Network) {
     for root in ROOTS {
         tree.place(Path::new(root), Role::System);
     }
@@ -75,7 +75,7 @@ pub(super) fn place(tree: &mut Tree<'_>, network: Network) {
         }
     }
     tree.link("/etc/mtab", "/proc/self/mounts");
-    if network == Network::Host {
+    if network.has_names_of_host() {
         for path in ["/etc/resolv.conf", "/etc/hosts"] {
             tree.place_at_unchecked(Path::new(path), path.into(), Role::System);
         }

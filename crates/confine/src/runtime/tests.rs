@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use super::{Host, Runtime, Settings, find};
-use crate::plan::{Entry, Network};
+use crate::plan::{Entry, Gateway, Network, Route};
 
 /// A host in a temporary directory, with the home directory `/home/ann`.
 struct Fake {
@@ -58,7 +58,7 @@ impl Fake {
                 uid: 1000,
                 gid: 1000,
                 hostname: "box",
-                network: self.network,
+                network: &self.network,
                 granted: &self.granted,
                 pass_env: &self.pass,
                 env: &self.set,
@@ -464,6 +464,19 @@ fn the_network_decides_about_names_and_caches() {
     assert_eq!(content(&on, "/etc/hosts"), None);
     assert_eq!(places(&on), ["/etc/hosts", "/run/r=/etc/resolv.conf"]);
     assert_eq!(variable(&on, "CARGO_NET_OFFLINE"), None);
+
+    fake.network = Network::Gate(Gateway::default());
+    let gate = fake.find();
+    let resolver = "nameserver 127.0.0.1\noptions timeout:2 attempts:2\n";
+    assert_eq!(content(&gate, "/etc/resolv.conf"), Some(resolver));
+    assert_eq!(content(&gate, "/etc/hosts"), content(&off, "/etc/hosts"));
+    assert!(content(&gate, "/etc/nsswitch.conf").unwrap().contains("hosts: files dns\n"));
+    assert_eq!(places(&gate), Vec::<String>::new());
+    assert_eq!(gate.env, on.env);
+
+    // Without a tree of its own, files are the host's.
+    fake.network = Network::Gate(Gateway { proxy: Some(1), ..Gateway::default() });
+    assert_eq!(fake.find(), on);
 }
 
 /// Finds with a directory to keep things in, after what was made has settled.
@@ -539,6 +552,31 @@ fn nothing_is_kept_of_what_the_project_passes_on() {
     assert_eq!(files.len(), 1, "{files:?}");
     let text = fs::read_to_string(&files[0]).unwrap();
     assert!(!text.contains("hidden"), "{text}");
+}
+
+#[test]
+fn what_is_kept_is_for_one_kind_of_network() {
+    let mut fake = Fake::new(&["usr/bin/ls!", "etc/hosts"]);
+    let kept = tempfile::tempdir().unwrap();
+    let gate = |base: &str, proxy| {
+        let routes = vec![Route { base: base.parse().unwrap(), bits: 32 }];
+        Network::Gate(Gateway { routes, proxy, ..Gateway::default() })
+    };
+    let kinds = [
+        (Network::Off, 1),
+        (Network::Host, 2),
+        (gate("198.18.0.1", None), 3),
+        (gate("198.18.0.2", None), 3),
+        (gate("198.18.0.1", Some(4000)), 4),
+        (gate("198.18.0.1", Some(4001)), 4),
+        (Network::Off, 4),
+    ];
+    settled(&fake, kept.path());
+    for (network, files) in kinds {
+        fake.network = network;
+        assert_eq!(fake.find_with(Some(kept.path())), fake.find());
+        assert_eq!(kept_files(kept.path()).len(), files, "{:?}", fake.network);
+    }
 }
 
 #[test]

@@ -184,7 +184,7 @@ impl<'h> Tools<'h> {
     }
 
     fn take_row(&mut self, tool: &'static Tool, root: &Path, hit: Option<&Path>, depth: usize) {
-        let offline = self.settings.network == Network::Off;
+        let offline = *self.settings.network == Network::Off;
         if tool.offline_only && !offline {
             return;
         }

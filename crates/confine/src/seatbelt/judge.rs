@@ -83,8 +83,8 @@ fn read_one(rest: &mut &str) -> Option<Form> {
     Some(Form::Word(word.to_owned()))
 }
 
-/// Returns whether the profile lets an operation happen to a path, a service, or
-/// `ip` for any address.
+/// Returns whether the profile lets an operation happen to a path, a service,
+/// `ip` for any address, or `ip` and one of them.
 pub(super) fn allows(profile: &Profile, operation: &str, subject: &str) -> bool {
     let mut allowed = false;
     for form in read(&profile.text) {
@@ -123,7 +123,10 @@ fn matches(profile: &Profile, filter: &[Form], subject: &str) -> bool {
         "require-all" => nested(rest).into_iter().all(|held| held),
         "require-any" => nested(rest).into_iter().any(|held| held),
         "local" | "remote" => match rest[0].word() {
-            Some("ip") => subject == "ip",
+            Some("ip") => match rest.get(1) {
+                None => subject == "ip" || subject.starts_with("ip "),
+                Some(one) => subject.strip_prefix("ip ") == Some(value(one).as_str()),
+            },
             Some("unix-socket") => {
                 subject.starts_with('/') && nested(&rest[1..]).into_iter().all(|held| held)
             }

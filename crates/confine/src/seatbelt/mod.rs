@@ -47,9 +47,9 @@ pub fn profile(plan: &Plan) -> Profile {
     text.part("Made by zonekeep. The last rule that matches decides.");
     text.bare("(version 1)");
     text.bare("(deny default)");
-    runtime::write(&mut text, plan.network);
+    runtime::write(&mut text, &plan.network);
     paths(&mut text, &grants);
-    sockets(&mut text, &grants, plan.network);
+    sockets(&mut text, &grants, &plan.network);
     if let Some(watch) = &plan.watch {
         guards(&mut text, &grants, watch);
     }
@@ -207,10 +207,10 @@ fn paths(text: &mut Text, grants: &Grants) {
 }
 
 /// Writes the rules for sockets.
-fn sockets(text: &mut Text, grants: &Grants, network: Network) {
+fn sockets(text: &mut Text, grants: &Grants, network: &Network) {
     text.part("No network, and no sockets of other programs: docker's would be the whole machine.");
     text.bare("(deny network*)");
-    if network == Network::Host {
+    if *network == Network::Host {
         text.part("The network of the host, with its loopback: macOS has no other.");
         text.bare("(allow network-outbound (remote ip))");
         text.bare("(allow network-bind (local ip))");
@@ -225,13 +225,19 @@ fn sockets(text: &mut Text, grants: &Grants, network: Network) {
             ],
         );
     }
+    if let Some(port) = network.gateway().and_then(|gateway| gateway.proxy) {
+        text.part("One port of the host's loopback, where every connection is judged.");
+        text.bare(&format!("(allow network-outbound (remote ip \"localhost:{port}\"))"));
+        let families = ["(socket-domain AF_INET)", "(socket-domain AF_INET6)"];
+        text.rule("allow system-socket", &families.map(str::to_owned));
+    }
     let resolver = literal(&quoted(runtime::RESOLVER));
     match network {
         Network::Host => {
             text.part("Names are looked up by a system service.");
             text.rule("allow network-outbound", &[resolver]);
         }
-        Network::Off => {
+        Network::Off | Network::Gate(_) => {
             text.part("A name that is looked up leaves the machine too.");
             text.rule("deny network-outbound", &[resolver]);
             text.rule("deny mach-lookup", &runtime::network_services());

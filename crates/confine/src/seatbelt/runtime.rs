@@ -113,7 +113,7 @@ const KERNEL: [&str; 22] = [
 pub(super) const RESOLVER: &str = "/private/var/run/mDNSResponder";
 
 /// Writes the part.
-pub(super) fn write(text: &mut Text, network: Network) {
+pub(super) fn write(text: &mut Text, network: &Network) {
     text.part("These are allowed, rule above or not, unless they are denied by name.");
     text.bare("(deny process-info* nvram* iokit* mach-priv*)");
     text.part("Nothing is started outside: no application, job, script of another program.");
@@ -132,7 +132,7 @@ pub(super) fn write(text: &mut Text, network: Network) {
     text.part("What programs of the system read.");
     let mut files = reasoned(&DIRECTORIES, subpath);
     files.extend(reasoned(&FILES, literal));
-    if network == Network::Host {
+    if network.has_names_of_host() {
         files.extend(reasoned(&NETWORK_FILES, literal));
     }
     text.rule("allow file-read* file-test-existence", &files);
@@ -154,7 +154,7 @@ pub(super) fn write(text: &mut Text, network: Network) {
         "(sysctl-name-prefix \"machdep.cpu.\")".to_owned(),
     ];
     kernel.extend(KERNEL.map(|name| format!("(sysctl-name {})", quoted(name))));
-    if network == Network::Host {
+    if *network == Network::Host {
         kernel.push("; addresses of interfaces\n  (sysctl-name-prefix \"net.routetable.\")".into());
     }
     text.rule("allow sysctl-read", &kernel);
@@ -182,7 +182,7 @@ pub(super) fn write(text: &mut Text, network: Network) {
 
     text.part("Services of the system, by name.");
     text.rule("allow mach-lookup", &reasoned(&SERVICES, |name| format!("(global-name {name})")));
-    if network == Network::Host {
+    if *network == Network::Host {
         text.rule("allow mach-lookup", &network_services());
     }
 }

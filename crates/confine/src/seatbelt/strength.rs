@@ -47,7 +47,7 @@ const fn line(what: &'static str, degree: Degree, why: &'static str) -> Strength
     Strength { what, degree, why }
 }
 
-const TABLE: [Strength; 17] = [
+const TABLE: [Strength; 19] = [
     line(
         "Files outside of the granted directories are not read",
         Degree::Held,
@@ -99,6 +99,18 @@ const TABLE: [Strength; 17] = [
         Degree::NotHeld,
         "macOS has one loopback for all, with the host's services on it: no address can be used \
          at all, and programs have to talk over Unix sockets",
+    ),
+    line(
+        "With a list of hosts, nothing else is reached",
+        Degree::Held,
+        "one port of the loopback can be reached, where every connection is judged; no look-up of \
+         names, which the proxy does",
+    ),
+    line(
+        "With a list of hosts, programs need not know about it",
+        Degree::NotHeld,
+        "only programs that use a proxy get anywhere; those that have the system check \
+         certificates do not, as it fetches from where a certificate says",
     ),
     line(
         "With the network on, services of the host are not reached",

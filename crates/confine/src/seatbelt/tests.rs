@@ -9,7 +9,7 @@ use zonekeep_policy::path::AgentPath;
 
 use super::judge::{Form, allows, read};
 use super::*;
-use crate::plan::{Backend, Bind, Role};
+use crate::plan::{Backend, Bind, Gateway, Role};
 
 fn plan(binds: &[(&str, Access, Role)]) -> Plan {
     let entry = |(host, access, role): &(&str, Access, Role)| bind(host.into(), *access, *role);
@@ -659,6 +659,68 @@ fn paths_are_quoted_or_handed_over_as_parameters() {
 }
 
 #[test]
+fn a_list_of_hosts_is_one_port_of_the_loopback() {
+    let gateway = Gateway { proxy: Some(4128), ..Gateway::default() };
+    let gate = profile(&Plan { network: Network::Gate(gateway), ..zones() });
+    let cases = [
+        ("network-outbound", "ip localhost:4128", true),
+        ("network-outbound", "ip localhost:4129", false),
+        ("network-outbound", "ip 192.0.2.1:4128", false),
+        ("network-outbound", "ip", false),
+        ("network-bind", "ip localhost:4128", false),
+        ("network-inbound", "ip localhost:4128", false),
+        ("network-outbound", "/private/var/run/mDNSResponder", false),
+        ("network-outbound", "/private/var/run/docker.sock", false),
+        ("network-outbound", "/Users/me/out/s.sock", true),
+        ("mach-lookup", "com.apple.trustd.agent", false),
+        ("mach-lookup", "com.apple.dnssd.service", false),
+        ("mach-lookup", "com.apple.SystemConfiguration.configd", false),
+        ("file-read-data", "/private/etc/hosts", true),
+    ];
+    for (operation, subject, allowed) in cases {
+        assert_eq!(allows(&gate, operation, subject), allowed, "{operation} {subject}");
+    }
+    assert_snapshot!(parts(&gate, &["network", "loopback", "A name that"]), @r#"
+    ; No network, and no sockets of other programs: docker's would be the whole machine.
+    (deny network*)
+
+    ; One port of the host's loopback, where every connection is judged.
+    (allow network-outbound (remote ip "localhost:4128"))
+    (allow system-socket
+      (socket-domain AF_INET)
+      (socket-domain AF_INET6))
+
+    ; A name that is looked up leaves the machine too.
+    (deny network-outbound
+      (literal "/private/var/run/mDNSResponder"))
+    (deny mach-lookup
+      ; where names are looked up
+      (global-name "com.apple.SystemConfiguration.DNSConfiguration")
+      ; interfaces and proxies
+      (global-name "com.apple.SystemConfiguration.configd")
+      ; looks names up
+      (global-name "com.apple.dnssd.service")
+      ; checks certificates
+      (global-name "com.apple.trustd")
+      ; checks certificates, with what the user trusts
+      (global-name "com.apple.trustd.agent"))
+
+    ; Unix sockets where files can be written: programs talk to their own parts.
+    (allow system-socket (socket-domain AF_UNIX))
+    (allow network-bind
+      (local unix-socket (subpath "/Users/me/out"))
+      (local unix-socket (subpath (param "HOME")))
+      (local unix-socket (subpath (param "PRIVATE_1"))))
+    (allow network-outbound
+      (remote unix-socket (subpath "/Users/me/out"))
+      (remote unix-socket (subpath (param "HOME")))
+      (remote unix-socket (subpath (param "PRIVATE_1"))))
+    "#);
+    let closed = profile(&Plan { network: Network::Gate(Gateway::default()), ..zones() });
+    assert!(!allows(&closed, "network-outbound", "ip localhost:4128"));
+}
+
+#[test]
 fn no_profile_allows_anything_without_saying_what() {
     let everything = Guards::default();
     let patterns: Vec<&str> = everything.entries().iter().map(|entry| &*entry.pattern).collect();
@@ -668,7 +730,8 @@ fn no_profile_allows_anything_without_saying_what() {
     shared.entries =
         ["/tmp", "/var/tmp", "/dev/shm", "/"].map(|at| Entry::Private { at: at.into() }).into();
     for plan in [nothing, shared, zones(), watching(zones(), &patterns)] {
-        for network in [Network::Off, Network::Host] {
+        let gate = Network::Gate(Gateway { proxy: Some(4128), ..Gateway::default() });
+        for network in [Network::Off, Network::Host, gate] {
             let profile = profile(&Plan { network, ..plan.clone() });
             let forms = read(&profile.text);
             let rule = |index: usize| format!("{:?}", forms[index]);
@@ -734,6 +797,8 @@ fn what_is_not_held_is_said() {
     /tmp and the home directory are private: partly held
     With the network off, nothing is reached: held
     With the network off, commands have a loopback of their own: not held
+    With a list of hosts, nothing else is reached: held
+    With a list of hosts, programs need not know about it: not held
     With the network on, services of the host are not reached: not held
     Other processes are not signalled, traced or asked about: held
     Commands have processes of their own numbering: not held

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use zonekeep_confine::Over;
 use zonekeep_confine::child::{Capture, Running};
-use zonekeep_confine::plan::{Access, Backend, Bind, Entry, Network, Plan, Role, Start, Watch};
+use zonekeep_confine::plan::{
+    Access, Backend, Bind, Entry, Gateway, Listen, Network, Plan, Role, Route, Start, Watch,
+};
 use zonekeep_confine::runtime::{self, Host, Settings};
 use zonekeep_confine::tree::{Launcher, Tree};
 use zonekeep_policy::guard::Guards;
@@ -31,8 +33,8 @@ pub(crate) struct Confined {
 ///
 /// The zones are at `/rw` and `/ro` and the attacker at `/attacker` where the
 /// backend has a tree of its own, and at their host paths otherwise. The working
-/// directory is the writable zone, the network is off, the limits are
-/// `MAX_PROCESSES` and `MAX_MEMORY`.
+/// directory is the writable zone, the network is off or a gateway that nobody
+/// answers at, the limits are `MAX_PROCESSES` and `MAX_MEMORY`.
 pub(crate) fn run(backend: Backend, scene: &Scene, argv: &[String]) -> Result<Confined, String> {
     let plan = plan(backend, scene, argv);
     let (cwd, env) = (plan.0.zones().next().map(|zone| zone.at.clone()), plan.1);
@@ -70,12 +72,32 @@ fn over(over: Option<Over>) -> String {
     }
 }
 
+/// What `ZONEKEEP_TEST_NETWORK` asks for: `gate` is a list of hosts, all else is
+/// no network.
+fn network(own: bool) -> Network {
+    let listen = |at: &str, udp| Listen { at: at.parse().unwrap(), udp };
+    match std::env::var("ZONEKEEP_TEST_NETWORK").as_deref() {
+        Ok("gate") if own => Network::Gate(Gateway {
+            sockets: vec![
+                listen("127.0.0.1:53", true),
+                listen("127.0.0.1:3128", false),
+                listen("0.0.0.0:443", false),
+            ],
+            routes: vec![Route { base: "198.18.0.0".parse().unwrap(), bits: 15 }],
+            proxy: None,
+        }),
+        Ok("gate") => Network::Gate(Gateway { proxy: Some(1), ..Gateway::default() }),
+        _ => Network::Off,
+    }
+}
+
 fn plan(backend: Backend, scene: &Scene, argv: &[String]) -> (Plan, BTreeMap<OsString, OsString>) {
     let own = backend.has_own_tree();
     let home = match own {
         true => PathBuf::from("/home/agent"),
         false => scene.dir().join("private-home"),
     };
+    let network = network(own);
     let (uid, gid) = zonekeep_confine::launcher::inside_ids(own);
     let host_env = BTreeMap::from([("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())]);
     let host = Host { env: &host_env, home: None, root: Path::new("/") };
@@ -87,7 +109,7 @@ fn plan(backend: Backend, scene: &Scene, argv: &[String]) -> (Plan, BTreeMap<OsS
             uid,
             gid,
             hostname: "zonekeep",
-            network: Network::Off,
+            network: &network,
             granted: &[],
             pass_env: &[],
             env: &BTreeMap::new(),
@@ -122,14 +144,6 @@ fn plan(backend: Backend, scene: &Scene, argv: &[String]) -> (Plan, BTreeMap<OsS
     if !own {
         env.insert("TMPDIR".into(), home.join("tmp").into());
     }
-    let plan = Plan {
-        backend,
-        entries,
-        home,
-        network: Network::Off,
-        limits,
-        watch: Some(watch),
-        prove: false,
-    };
+    let plan = Plan { backend, entries, home, network, limits, watch: Some(watch), prove: false };
     (plan, env)
 }

@@ -8,7 +8,8 @@
 //! attack from there and looks afterwards at what became of it all. The attack
 //! itself is `--attack`, in the sandbox or, as its own control, outside.
 //!
-//! `cargo test -p zonekeep-confine --test escapes -- [--list] [NAME…]`
+//! `cargo test -p zonekeep-confine --test escapes -- [--list] [NAME…]`, and with
+//! `ZONEKEEP_TEST_NETWORK=gate` where a list of hosts can be reached.
 
 // Attacks are system calls, most of them ones that no safe wrapper would make,
 // and a runner without a harness prints its own results.

@@ -1,8 +1,10 @@
 //! Every key of the project file and of worker files, in two tables.
 
+mod network;
 mod worker;
 
 use super::shape::{Key, Shape};
+use network::{NETWORK, NETWORK_SHAPE, SECRETS};
 
 pub(crate) use worker::WORKER;
 
@@ -66,6 +68,7 @@ const SANDBOX: Shape = Shape::Map(&[
     Key::new("home", Shape::Text, "What the agent's '~' is: '/' or a path in a zone.")
         .default("\"/\""),
     NETWORK,
+    SECRETS,
     REQUIRE_OS_SANDBOX,
     LIMITS,
     Key::new("backend", BACKEND, "What holds commands to their boundaries.").default("\"auto\""),
@@ -177,31 +180,6 @@ const CONSENT: Shape = Shape::OneOf(&[
     ("blocked", "Never happens."),
 ]);
 
-const NETWORK: Key =
-    Key::new("network", NETWORK_SHAPE, "What commands may reach.").default("false");
-
-const NETWORK_SHAPE: Shape = Shape::Either(&[
-    Shape::Bool,
-    Shape::List(&Shape::Text),
-    Shape::Map(&[
-        Key::new(
-            "allow",
-            Shape::List(&Shape::Text),
-            "Host names that may be reached; '*.' stands for any subdomain.",
-        ),
-        Key::new(
-            "deny",
-            Shape::List(&Shape::Text),
-            "Host names that are refused even where 'allow' covers them.",
-        ),
-        Key::new(
-            "presets",
-            Shape::List(&Shape::Text),
-            "Package managers whose hosts may be reached.",
-        ),
-    ]),
-]);
-
 const REQUIRE_OS_SANDBOX: Key = Key::new(
     "require_os_sandbox",
     Shape::Bool,
@@ -235,6 +213,21 @@ const LIMITS: Key = Key::new(
             "How much may be in /tmp, the private home directory and /dev/shm.",
         )
         .default("\"1G\""),
+        Key::new(
+            "network_in",
+            Shape::Scalar,
+            "How much all commands of a session may receive through a list of hosts, such as 1G.",
+        ),
+        Key::new(
+            "network_out",
+            Shape::Scalar,
+            "How much all commands of a session may send through a list of hosts, such as 100M.",
+        ),
+        Key::new(
+            "connections",
+            Shape::Scalar,
+            "How many connections all commands of a session may make through a list of hosts.",
+        ),
     ]),
     "How much a command may use; none is no limit. A worker file can only make limits smaller.",
 )

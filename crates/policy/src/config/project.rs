@@ -7,9 +7,11 @@
 
 use super::dirs;
 use super::flags;
+use super::network;
 use super::problem::{Mark, Problems};
 use super::rules;
 use super::run;
+use super::secrets;
 use super::shell;
 use super::suggest;
 use super::taint;
@@ -51,6 +53,8 @@ pub(crate) fn fill(policy: &mut Policy, root: &Node, problems: &mut Problems) {
         policy.tool_rules = rules::tool_rules(node, problems);
     }
     policy.shell = shell::shell(root, problems);
+    network::warn_open(policy, problems);
+    secrets::check(policy, problems);
     check_shell_zones(root, &policy.zones, problems);
     let names: Vec<&str> = policy.zones.iter().map(|zone| zone.name.as_str()).collect();
     shell::check_zones(&policy.shell, &names, problems);
@@ -78,7 +82,10 @@ fn boundaries(policy: &mut Policy, sandbox: &Node, problems: &mut Problems) {
         }
     }
     if let Some(node) = sandbox.get("network") {
-        policy.network = rules::network(node, problems);
+        policy.network = network::network(node, problems);
+    }
+    if let Some(node) = sandbox.get("secrets") {
+        policy.secrets = secrets::secrets(node, problems);
     }
     if let Some(node) = sandbox.get("require_os_sandbox") {
         policy.require_os_sandbox = Ruled::new(node.bool().unwrap_or_default(), node.at());

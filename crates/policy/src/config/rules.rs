@@ -1,13 +1,12 @@
-//! Tools, commands and hosts: the rules that both kinds of file can have.
+//! Tools and limits: the rules that both kinds of file can have.
 
 use std::collections::BTreeMap;
-use std::net::Ipv6Addr;
 
 use super::problem::{Mark, Problems};
 use super::suggest;
 use super::yaml::Node;
 use crate::limit::{self, LimitError, Limits};
-use crate::policy::{Network, ToolRule};
+use crate::policy::ToolRule;
 use crate::source::Ruled;
 use crate::tool_name::{self, ALIASES, DEPRECATED, FILE_TOOLS, OTHER_TOOLS};
 use crate::zone::Approval;
@@ -90,67 +89,6 @@ pub(super) fn approval(node: &Node) -> Ruled<Approval> {
     rule.approval().unwrap_or_else(|| Ruled::new(Approval::Ask, node.at()))
 }
 
-/// Reads a `network` value.
-pub(crate) fn network(node: &Node, problems: &mut Problems) -> Ruled<Network> {
-    let network = match (node.bool(), node.items()) {
-        (Some(true), _) => Network::On,
-        (Some(false), _) => Network::Off,
-        (None, Some(_)) => Network::Hosts {
-            allow: hosts(Some(node), problems),
-            deny: Vec::new(),
-            presets: Vec::new(),
-        },
-        (None, None) => Network::Hosts {
-            allow: hosts(node.get("allow"), problems),
-            deny: hosts(node.get("deny"), problems),
-            presets: presets(node.get("presets"), problems),
-        },
-    };
-    Ruled::new(network, node.at())
-}
-
-fn hosts(node: Option<&Node>, problems: &mut Problems) -> Vec<Ruled<String>> {
-    let mut hosts = Vec::new();
-    for item in node.and_then(Node::items).unwrap_or_default() {
-        let Some(text) = item.text() else { continue };
-        match host_fault(text) {
-            None => hosts.push(Ruled::new(text.to_ascii_lowercase(), item.at())),
-            Some((fault, hint)) => {
-                let message = format!("the host '{text}' {fault}");
-                problems.error("bad_host", &item.mark, message).hint(hint);
-            }
-        }
-    }
-    hosts
-}
-
-/// Returns what is wrong with a host name, and what to write instead.
-fn host_fault(text: &str) -> Option<(&'static str, &'static str)> {
-    let name = text.strip_prefix("*.").unwrap_or(text);
-    let label = |label: &str| {
-        !label.is_empty()
-            && label.len() <= 63
-            && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
-    };
-    if text.trim().is_empty() {
-        Some(("is empty", "write a host name, such as example.com"))
-    } else if text == "*" {
-        Some(("stands for every host", "write network: true to allow them all"))
-    } else if text.contains("://") || text.contains('/') {
-        Some(("is a URL", "write the host name alone, such as example.com"))
-    } else if text.parse::<Ipv6Addr>().is_ok() {
-        None
-    } else if text.contains(':') {
-        Some(("has a port", "write the host name alone; the rule is for all its ports"))
-    } else if name.contains('*') {
-        Some(("has a '*' inside", "write '*.' at the start to allow all subdomains"))
-    } else if name.len() > 253 || !name.split('.').all(label) {
-        Some(("is not a host name", "write a name such as example.com or *.example.com"))
-    } else {
-        None
-    }
-}
-
 /// Reads `limits` onto those that hold without it.
 pub(crate) fn limits(limits: &mut Limits, node: &Node, problems: &mut Problems) {
     let mut seen: Vec<(&str, &Mark)> = Vec::new();
@@ -173,50 +111,5 @@ pub(crate) fn limits(limits: &mut Limits, node: &Node, problems: &mut Problems) 
             problems.error(code, &value.mark, error.to_string()).hint(error.hint());
         }
         seen.push((name, &value.mark));
-    }
-}
-
-fn presets(node: Option<&Node>, problems: &mut Problems) -> Vec<Ruled<String>> {
-    let mut presets = Vec::new();
-    for item in node.and_then(Node::items).unwrap_or_default() {
-        let Some(text) = item.text() else { continue };
-        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-        if !text.is_empty() && text.bytes().all(plain) {
-            presets.push(Ruled::new(text.to_owned(), item.at()));
-        } else {
-            let message = format!("'{text}' cannot be the name of a preset");
-            let problem = problems.error("bad_value", &item.mark, message);
-            problem.hint("write the name of a package manager in small letters, such as cargo");
-        }
-    }
-    presets
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn host_names_are_told_from_what_is_none() {
-        for good in ["example.com", "*.example.com", "localhost", "10.0.0.1", "::1", "a_b.example"]
-        {
-            assert_eq!(host_fault(good), None, "{good}");
-        }
-        let bad = [
-            ("", "is empty"),
-            ("  ", "is empty"),
-            ("*", "stands for every host"),
-            ("https://example.com", "is a URL"),
-            ("example.com/x", "is a URL"),
-            ("example.com:443", "has a port"),
-            ("a.*.com", "has a '*' inside"),
-            ("*.*", "has a '*' inside"),
-            ("exa mple.com", "is not a host name"),
-            ("example..com", "is not a host name"),
-            ("münchen.de", "is not a host name"),
-        ];
-        for (host, fault) in bad {
-            assert_eq!(host_fault(host).map(|(fault, _)| fault), Some(fault), "{host}");
-        }
     }
 }

@@ -1,7 +1,8 @@
 //! Rules for commands, in both forms.
 
+use super::network::network;
 use super::problem::{Mark, Problems};
-use super::rules::{approval, network};
+use super::rules::approval;
 use super::suggest;
 use super::yaml::{Key, Node};
 use crate::path::AgentPath;

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::guard::Guard;
+use crate::hosts::HostPattern;
 use crate::limit::Limits;
 use crate::path::AgentPath;
 use crate::policy::{Audit, BackendChoice, Consent, Layout, Network};
@@ -73,12 +74,19 @@ sandbox:
     old: { root: old/./x/.., mode: rw, read_approval: true, write_approval: false }
   working_dir: /data/sub
   home: /out
-  network: { allow: [Example.com], deny: [a.example.com], presets: [cargo] }
+  network:
+    allow: [Example.com, '*.bücher.example', 'localhost:5432', 10.0.0.0/8, 'git.example.org:22']
+    ask: ['*.example.net', Example.com]
+    deny: [a.example.com, '*.com']
+    presets: [cargo, python, pip]
+  secrets:
+    API_KEY: { env: HOST_KEY, hosts: [example.com, '*.example.net'] }
+    TOKEN: { env: TOKEN, hosts: ['localhost:5432'], header: X-Token }
   require_os_sandbox: true
   env: { A: 1, B: true, C: 'x y' }
   pass_env: [PATH]
   guard: { '*.key': deny, .envrc: allow }
-  limits: { timeout: 5m, memory: 512M, processes: 64, tmp: none }
+  limits: { timeout: 5m, memory: 512M, processes: 64, tmp: none, network_in: 1G, connections: 9 }
   backend: landlock
   prove: true
 approval: { mode: approve_all }
@@ -106,15 +114,29 @@ audit: best_effort
     assert_eq!(approvals, (Approval::Ask, Approval::PreApproved));
     assert_eq!(policy.working_dir.value.to_string(), "/data/sub");
     assert_eq!(policy.home.value.to_string(), "/out");
-    let Network::Hosts { allow, deny, presets } = &policy.network.value else { panic!() };
+    let Network::Hosts(hosts) = &policy.network.value else { panic!() };
+    let shown = |hosts: &[Ruled<HostPattern>]| {
+        hosts.iter().map(|host| host.value.to_string()).collect::<Vec<_>>().join(" ")
+    };
     assert_eq!(
-        (&*allow[0].value, &*deny[0].value, &*presets[0].value),
-        ("example.com", "a.example.com", "cargo")
+        shown(&hosts.allow),
+        "example.com *.xn--bcher-kva.example localhost:5432 10.0.0.0/8 git.example.org:22 \
+         *.example.net"
     );
+    assert_eq!(shown(&hosts.ask), "*.example.net example.com");
+    assert_eq!(shown(&hosts.deny), "a.example.com *.com");
+    assert_eq!((&hosts.allow[0].at, &hosts.ask[1].at), (&at(12, 13), &at(13, 28)));
+    let presets: Vec<_> = hosts.presets.iter().map(|preset| &*preset.value).collect();
+    assert_eq!((presets, &hosts.presets[1].at), (vec!["rust", "python"], &at(15, 22)));
+    let key = &policy.secrets["API_KEY"];
+    assert_eq!((&*key.value.env, &*key.value.header), ("HOST_KEY", "Authorization"));
+    let sent: Vec<_> = key.value.hosts.iter().map(HostPattern::to_string).collect();
+    assert_eq!((sent, &key.at), (vec!["example.com".into(), "*.example.net".into()], &at(17, 5)));
+    assert_eq!(policy.secrets["TOKEN"].value.header, "X-Token");
     assert!(policy.require_os_sandbox.value);
     let env: Vec<_> = policy.env.iter().map(|(k, v)| (&**k, &*v.value)).collect();
     assert_eq!(env, [("A", "1"), ("B", "true"), ("C", "x y")]);
-    assert_eq!(policy.pass_env, [Ruled::new("PATH".to_owned(), at(14, 14))]);
+    assert_eq!(policy.pass_env, [Ruled::new("PATH".to_owned(), at(21, 14))]);
     let guard = |pattern: &str| {
         policy.guards.entries().iter().find(|e| e.pattern == pattern).unwrap().guard.value
     };
@@ -124,14 +146,16 @@ audit: best_effort
         memory: Some(512 << 20),
         processes: Some(64),
         tmp: None,
+        network_in: Some(1 << 30),
+        connections: Some(9),
         ..Limits::default()
     };
     assert_eq!(policy.limits, limits);
-    assert_eq!(policy.backend, Ruled::new(BackendChoice::Landlock, at(17, 12)));
-    assert_eq!(policy.prove, Ruled::new(true, at(18, 10)));
-    assert_eq!(policy.consent, Ruled::new(Consent::Auto, at(19, 19)));
-    assert_eq!(policy.max_depth, Ruled::new(2, at(20, 26)));
-    assert_eq!(policy.audit, Ruled::new(Audit::BestEffort, at(21, 8)));
+    assert_eq!(policy.backend, Ruled::new(BackendChoice::Landlock, at(24, 12)));
+    assert_eq!(policy.prove, Ruled::new(true, at(25, 10)));
+    assert_eq!(policy.consent, Ruled::new(Consent::Auto, at(26, 19)));
+    assert_eq!(policy.max_depth, Ruled::new(2, at(27, 26)));
+    assert_eq!(policy.audit, Ruled::new(Audit::BestEffort, at(28, 8)));
 }
 
 #[test]
@@ -353,7 +377,7 @@ fn every_kind_of_problem_has_its_code_and_place() {
         ("sandbox: { require_os_sandbox: 'true' }\n", &["1:32+6 wrong_type"]),
         ("sandbox: { network: maybe }\n", &["1:21+5 wrong_type"]),
         ("sandbox: { network: ['*'] }\n", &["1:22+3 bad_host"]),
-        ("sandbox: { network: { presets: [A B] } }\n", &["1:33+3 bad_value"]),
+        ("sandbox: { network: { presets: [A B] } }\n", &["1:33+3 unknown_preset"]),
         ("delegation: { maxDepth: 0 }\n", &["1:25+1 bad_value"]),
         ("delegation: { maxDepth: -1 }\n", &["1:25+2 bad_value"]),
         ("delegation: { maxDepth: 99999999999999999999 }\n", &["1:25+20 bad_value"]),
@@ -629,7 +653,7 @@ shell:
         shell.rules[1].paths[1],
         Ruled::new(AgentPath::absolute("/workspace/x").unwrap(), at(7, 61))
     );
-    assert!(matches!(&shell.rules[0].grants, Network::Hosts { allow, .. } if allow.len() == 1));
+    assert!(matches!(&shell.rules[0].grants, Network::Hosts(hosts) if hosts.allow.len() == 1));
     assert_eq!(shell.rules[0].at, at(6, 7));
     let old = policy("shell_rules: [{ pattern: ls, sandbox_paths: [cache] }]\n").shell;
     assert_eq!(old.rules[0].sandbox_paths, ["cache"]);

@@ -32,10 +32,11 @@ fn hosts_of(network: &Network) -> String {
     match network {
         Network::Off => "off".to_owned(),
         Network::On => "on".to_owned(),
-        Network::Hosts { allow, deny, .. } => {
-            let allow = allow.iter().map(|host| host.value.clone());
-            let deny = deny.iter().map(|host| format!("-{}", host.value));
-            allow.chain(deny).collect::<Vec<_>>().join(" ")
+        Network::Hosts(hosts) => {
+            let allow = hosts.allow.iter().map(|host| host.value.to_string());
+            let ask = hosts.ask.iter().map(|host| format!("?{}", host.value));
+            let deny = hosts.deny.iter().map(|host| format!("-{}", host.value));
+            allow.chain(ask).chain(deny).collect::<Vec<_>>().join(" ")
         }
     }
 }
@@ -78,23 +79,47 @@ fn what_somebody_above_refuses_stays_refused() {
     let parent = project(
         "sandbox:
   zones: { a: { path: a, mode: rw } }
-  network: { allow: ['*.org'], deny: [b.org] }
+  network: { allow: ['*.x.org'], deny: [b.x.org] }
 shell:
   rules:
-    - { pattern: fetch, grants: { network: { allow: [b.org, c.net] } } }
-    - { pattern: make, grants: { network: { deny: [c.org] } } }
+    - { pattern: fetch, grants: { network: { allow: [b.x.org, c.test] } } }
+    - { pattern: make, grants: { network: { deny: [c.x.org] } } }
 ",
     );
-    assert_eq!(run(&parent, "fetch"), ("ask", "*.org b.org c.net -b.org".to_owned()));
+    assert_eq!(run(&parent, "fetch"), ("ask", "*.x.org b.x.org c.test -b.x.org".to_owned()));
     // A worker without a network gets what the rule gives, less what is refused.
     let offline = called(&parent, "sandbox: { zones: all }\n");
-    assert_eq!(run(&offline, "fetch"), ("ask", "b.org c.net -b.org".to_owned()));
+    assert_eq!(run(&offline, "fetch"), ("ask", "b.x.org c.test -b.x.org".to_owned()));
     // Rules of its own do not take away what those above refuse.
     let online =
-        "sandbox: { zones: all, network: ['*.org'] }\nshell: { rules: [{ pattern: make }] }\n";
+        "sandbox: { zones: all, network: ['*.x.org'] }\nshell: { rules: [{ pattern: make }] }\n";
     let online = called(&parent, online);
-    assert_eq!(run(&parent, "make"), ("ask", "*.org -b.org -c.org".to_owned()));
-    assert_eq!(run(&online, "make"), ("ask", "*.org -b.org -c.org".to_owned()));
+    assert_eq!(run(&parent, "make"), ("ask", "*.x.org -b.x.org -c.x.org".to_owned()));
+    assert_eq!(run(&online, "make"), ("ask", "*.x.org -b.x.org -c.x.org".to_owned()));
+}
+
+#[test]
+fn what_somebody_above_is_asked_about_stays_asked_about() {
+    let parent = project(
+        "sandbox:
+  zones: { a: { path: a, mode: rw } }
+  network: { ask: ['*.x.org'] }
+shell:
+  rules:
+    - { pattern: fetch, grants: { network: { allow: [b.x.org], ask: ['c.test:22'] } } }
+    - { pattern: make, grants: { network: { ask: [c.test] } } }
+",
+    );
+    let all = "*.x.org b.x.org c.test:22 ?*.x.org ?c.test:22";
+    assert_eq!(run(&parent, "fetch"), ("ask", all.to_owned()));
+    // A worker without a network is asked where its caller would be.
+    let offline = called(&parent, "sandbox: { zones: all }\n");
+    let given = "b.x.org c.test:22 ?c.test:22 ?*.x.org";
+    assert_eq!(run(&offline, "fetch"), ("ask", given.to_owned()));
+    // A worker that takes less is asked about it too, and can ask for questions.
+    let online = "sandbox: { zones: all, network: { allow: [d.x.org], ask: [e.x.org] } }\n";
+    let online = called(&parent, online);
+    assert_eq!(hosts_of(&online.network().value), "d.x.org e.x.org ?*.x.org ?e.x.org");
 }
 
 #[test]

@@ -55,6 +55,12 @@ pub enum ExceedsParent {
         /// The package manager.
         preset: String,
     },
+    /// The caller does not have the secret.
+    #[error("Child requests secret '{secret}' but parent doesn't have it")]
+    Secret {
+        /// The secret's name.
+        secret: String,
+    },
     /// The path where relative paths would start is not in the child's view.
     #[error("Child starts in '{path}', which is not in a directory that it requests")]
     WorkingDir {
@@ -98,6 +104,9 @@ impl ExceedsParent {
             }
             ExceedsParent::Preset { preset } => {
                 format!("It needs the hosts of '{preset}', which this worker may not reach.")
+            }
+            ExceedsParent::Secret { secret } => {
+                format!("It needs the secret '{secret}', which this worker does not have.")
             }
             ExceedsParent::WorkingDir { path } => {
                 format!("It starts in '{path}', which is in no directory that it has.")

@@ -1,6 +1,7 @@
 //! What is left of a grant once its worker has read untrusted content.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::{Grant, places};
 use crate::policy::{Consent, Network, ToolRule};
@@ -31,6 +32,8 @@ impl Grant {
         grant.tool_rules.push(self.tainted_tools(&at));
         if let Some(off) = &when.network_off {
             grant.network = Ruled::new(Network::Off, off.clone());
+            // There is nobody left to send them to.
+            grant.secrets = Arc::default();
         }
         let no_grants = when.network_off.is_some();
         grant.shell = self.shell.tainted(shell::rule::Taint { at: at.clone(), no_grants });

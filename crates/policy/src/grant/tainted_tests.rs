@@ -3,6 +3,7 @@ use std::path::Path;
 use super::*;
 use crate::action::{Action, Target, Verb};
 use crate::config::{Overrides, load};
+use crate::grant::ExceedsParent;
 use crate::judge::{Verdict, judge};
 use crate::needs::{Needs, ZoneNeeds};
 use crate::path::AgentPath;
@@ -59,9 +60,7 @@ fn command(grant: &Grant, line: &str) -> String {
     let hosts = match network {
         Network::Off => "off".to_owned(),
         Network::On => "on".to_owned(),
-        Network::Hosts { allow, .. } => {
-            allow.iter().map(|host| host.value.as_str()).collect::<Vec<_>>().join(" ")
-        }
+        Network::Hosts(hosts) => hosts.shown().join(" "),
     };
     let line = judgement.rule.at.file_line().map_or(0, |(_, line)| line);
     format!("{word} [{hosts}] {} @{line}", judgement.rule.says)
@@ -194,6 +193,24 @@ when_tainted:
     // Rules give no network either.
     let quiet = grant("when_tainted: { network: false }\n").tainted();
     assert_eq!(command(&quiet, "fetch x"), "ask [off] shell rule 'fetch': ask @14");
+}
+
+#[test]
+fn secrets_go_with_the_network() {
+    let secrets = "  home: /reports\n  secrets: { K: { env: A, hosts: [a.org] } }\n";
+    let tainted = |more: &str| {
+        let text = PROJECT.replace("  home: /reports\n", secrets) + more;
+        let path = Path::new("/p/zonekeep.yaml");
+        let loaded = load(&text, "zonekeep.yaml", path, &Overrides::default());
+        Grant::of(&loaded.policy.unwrap()).tainted()
+    };
+    let kept = tainted("when_tainted: { tools: [delete_file] }\n");
+    assert_eq!(kept.secrets().len(), 1);
+    let gone = tainted("when_tainted: { network: false }\n");
+    assert!(gone.secrets().is_empty());
+    let key = Ruled::default_of("K".to_owned());
+    let needs = Needs { secrets: vec![key], ..Needs::default() };
+    assert_eq!(gone.narrow(&needs), Err(ExceedsParent::Secret { secret: "K".to_owned() }));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::hosts::{ConnectVerdict, Destination, HostPattern, Hosts, PresetHosts, judge_connect};
+use crate::secret::Secret;
 use crate::source::At;
 
 /// Reads `data:rw tmp:ro` into a project's grant.
@@ -127,6 +129,31 @@ fn what_commands_get_is_inherited_and_only_shrinks() {
 }
 
 #[test]
+fn a_worker_gets_the_secrets_that_it_names_of_those_that_its_caller_has() {
+    let mut policy = Policy::empty("/project");
+    for name in ["A", "B"] {
+        let hosts = vec![HostPattern::parse("api.test").unwrap()];
+        let secret = Secret { env: name.to_owned(), hosts, header: "X-Key".to_owned() };
+        policy.secrets.insert(name.to_owned(), Ruled::default_of(secret));
+    }
+    let names = |grant: &Grant| grant.secrets().keys().cloned().collect::<Vec<_>>();
+    let needs = |names: &[&str]| Needs {
+        secrets: names.iter().map(|name| Ruled::default_of((*name).to_owned())).collect(),
+        ..Needs::default()
+    };
+    let project = Grant::of(&policy);
+    assert_eq!(names(&project), ["A", "B"]);
+    assert_eq!(names(&project.narrow(&Needs::default()).unwrap()), Vec::<String>::new());
+    let child = project.narrow(&needs(&["B"])).unwrap();
+    assert_eq!(names(&child), ["B"]);
+    assert_eq!(child.secrets()["B"], project.secrets()["B"]);
+    let error = child.narrow(&needs(&["A"])).unwrap_err();
+    assert_eq!(error, ExceedsParent::Secret { secret: "A".to_owned() });
+    assert_eq!(error.to_string(), "Child requests secret 'A' but parent doesn't have it");
+    assert_eq!(error.for_agent(), "It needs the secret 'A', which this worker does not have.");
+}
+
+#[test]
 fn depth_runs_out() {
     let mut grant = grant("data:rw");
     for _ in 0..5 {
@@ -137,31 +164,27 @@ fn depth_runs_out() {
 
 /// Makes a network from a number: off, on, or some of three hosts.
 fn network(pick: u8) -> Network {
-    let hosts = ["*.org", "a.org", "b.a.org"];
+    let hosts = ["*.x.org", "a.x.org", "b.a.x.org:443"];
     let bits = |bits: u8| {
         let picked = hosts.iter().enumerate().filter(move |(i, _)| bits >> i & 1 == 1);
-        picked.map(|(_, host)| Ruled::default_of((*host).to_owned())).collect()
+        picked.map(|(_, host)| Ruled::default_of(HostPattern::parse(host).unwrap())).collect()
     };
     match pick % 8 {
         0 => Network::Off,
         7 => Network::On,
-        allow => Network::Hosts { allow: bits(allow), deny: bits(pick / 8), presets: vec![] },
+        allow => {
+            let (ask, deny) = (bits(pick >> 5), bits(pick / 8));
+            Network::Hosts(Hosts { allow: bits(allow), ask, deny, presets: vec![] })
+        }
     }
 }
 
-/// Returns whether commands with that network can reach a host.
+/// Returns whether commands with that network can reach a host, if only after a yes.
 fn reaches(network: &Network, host: &str) -> bool {
-    let matches = |hosts: &[Ruled<String>]| {
-        hosts.iter().any(|held| match held.value.strip_prefix('*') {
-            Some(below) => host.ends_with(below) && host.len() > below.len(),
-            None => held.value == host,
-        })
-    };
-    match network {
-        Network::Off => false,
-        Network::On => true,
-        Network::Hosts { allow, deny, .. } => matches(allow) && !matches(deny),
-    }
+    let to = Destination::parse(host).unwrap();
+    let consent = Ruled::default();
+    let judgement = judge_connect(network, &PresetHosts::new(), &consent, &to);
+    !matches!(judgement.verdict, ConnectVerdict::Deny(_))
 }
 
 proptest! {
@@ -186,7 +209,7 @@ proptest! {
                 ..Needs::default()
             };
             let Ok(child) = held.narrow(&needs) else { continue };
-            for host in ["org", "a.org", "b.a.org", "c.org", "x.net"] {
+            for host in ["x.org", "a.x.org", "b.a.x.org", "b.a.x.org:80", "c.x.org", "x.net"] {
                 let reached = reaches(&child.network().value, host);
                 prop_assert!(!reached || reaches(&held.network().value, host), "{host}");
                 prop_assert!(!reached || wanted.is_some_and(|pick| reaches(&network(pick), host)));

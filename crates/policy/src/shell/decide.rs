@@ -12,10 +12,10 @@ use super::line::{Line, Simple, Unparsed, Within, Word};
 use super::parse::parse;
 use super::rule::{Rules, Say};
 use crate::grant::Grant;
-use crate::hosts;
+use crate::hosts::{self, Bounds};
 use crate::path::AgentPath;
 use crate::policy::Network;
-use crate::source::{At, Ruled};
+use crate::source::At;
 use crate::taint::TAINTED;
 use crate::zone::Approval;
 
@@ -41,8 +41,8 @@ pub struct Decided {
     pub must_ask: bool,
     /// What its rules give it beyond what every command has.
     pub grants: Network,
-    /// Hosts that its rules refuse it, whatever else it may reach.
-    pub refused: Vec<Ruled<String>>,
+    /// Hosts that its rules refuse it or ask about, whatever else it may reach.
+    pub bounds: Bounds,
     /// Whether it only hands on another command of the line.
     pub wrapper: bool,
 }
@@ -61,8 +61,9 @@ pub struct Decision {
     /// What the line gets beyond what every command has: what the rules of each
     /// of its commands give.
     pub grants: Network,
-    /// Hosts that a rule of any of its commands refuses, whatever else it may reach.
-    pub refused: Vec<Ruled<String>>,
+    /// Hosts that a rule of any of its commands refuses or asks about, whatever
+    /// else it may reach.
+    pub bounds: Bounds,
     /// Whether it would run without a question if an OS sandbox held it.
     pub degraded: bool,
     /// What decided.
@@ -115,7 +116,7 @@ pub fn decide_line(grant: &Grant, cwd: &AgentPath, line: &Line, os_sandbox: bool
         must_ask: parts.iter().any(|part| part.must_ask),
         unparsed: None,
         grants: Network::Off,
-        refused: Vec::new(),
+        bounds: Bounds::default(),
         degraded: false,
         says: "the line has no command".to_owned(),
         at: At::Default,
@@ -133,8 +134,7 @@ pub fn decide_line(grant: &Grant, cwd: &AgentPath, line: &Line, os_sandbox: bool
             let (approval, says, at) = (part.approval, part.says.clone(), part.at.clone());
             (decision.approval, decision.says, decision.at) = (approval, says, at);
             if approval != Approval::Blocked {
-                decision.refused =
-                    real().fold(Vec::new(), |all, part| hosts::union(&all, &part.refused));
+                decision.bounds = real().fold(Bounds::default(), |all, part| all.and(&part.bounds));
                 decision.grants = grants;
             }
         }
@@ -159,7 +159,7 @@ fn decide_unparsed(grant: &Grant, unparsed: Unparsed) -> Decision {
         must_ask: rules.blocks(),
         unparsed: Some(unparsed),
         grants: Network::Off,
-        refused: Vec::new(),
+        bounds: Bounds::default(),
         degraded: false,
         says: strictest.map(|say| say.says.clone()).unwrap_or_default(),
         at: strictest.map(|say| say.at.clone()).unwrap_or_default(),
@@ -294,8 +294,7 @@ fn decide_part(rules: &Rules, part: &Part, cwd: &AgentPath) -> Option<Decided> {
     let grants = says.iter().map(|say| say.grants.clone());
     let mut grants = grants.reduce(|a, b| hosts::meet(&a, &b)).unwrap_or_default();
     // What one layer refuses stays refused where another gives nothing.
-    let refuse = |all: Vec<_>, say: &Say| hosts::union(&all, hosts::refused(&say.grants));
-    let refused = says.iter().fold(Vec::new(), refuse);
+    let bounds = says.iter().fold(Bounds::default(), |all, say| all.and(&Bounds::of(&say.grants)));
     let (mut approval, mut says, mut at) =
         (deciding.approval, deciding.says.clone(), deciding.at.clone());
     if wrapper {
@@ -321,7 +320,7 @@ fn decide_part(rules: &Rules, part: &Part, cwd: &AgentPath) -> Option<Decided> {
         hazards: facts.hazards,
         must_ask,
         grants,
-        refused,
+        bounds,
         wrapper,
         command: part.simple.clone(),
     })

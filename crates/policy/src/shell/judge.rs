@@ -129,6 +129,11 @@ impl CommandQuestion {
         &self.permit.request
     }
 
+    /// Returns what the command would reach.
+    pub fn network(&self) -> &Network {
+        &self.permit.network
+    }
+
     /// Returns what the command would get beyond what every command has.
     pub fn granted(&self) -> &Network {
         &self.permit.granted
@@ -178,7 +183,7 @@ pub fn judge_command(grant: &Grant, request: &Request, os_sandbox: bool) -> Comm
     }
     let permit = CommandPermit {
         request: request.clone(),
-        network: grant.reach(&decision.grants, &decision.refused),
+        network: grant.reach(&decision.grants, &decision.bounds),
         granted: decision.grants.clone(),
     };
     let unasked = |reason: &str| {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::grant::Grant;
-use crate::hosts;
+use crate::hosts::{self, HostPattern, Hosts};
 use crate::needs::{Needs, ZoneNeeds};
 use crate::path::AgentPath;
 use crate::policy::{Consent, Network, Policy, Shell, ShellRule};
@@ -16,17 +16,17 @@ fn approval() -> impl Strategy<Value = Approval> {
 }
 
 fn network() -> impl Strategy<Value = Network> {
-    let hosts = |names: &[&str]| Network::Hosts {
-        allow: names.iter().map(|name| Ruled::default_of((*name).to_owned())).collect(),
-        deny: Vec::new(),
-        presets: Vec::new(),
+    let pattern = |name: &&str| Ruled::default_of(HostPattern::parse(name).unwrap());
+    let hosts = |names: &[&str]| {
+        let allow = names.iter().map(pattern).collect();
+        Network::Hosts(Hosts { allow, ..Hosts::default() })
     };
     prop_oneof![
         Just(Network::Off),
         Just(Network::On),
-        Just(hosts(&["a.org"])),
-        Just(hosts(&["a.org", "b.org"])),
-        Just(hosts(&["*.org"])),
+        Just(hosts(&["a.s.org"])),
+        Just(hosts(&["a.s.org", "b.s.org:443"])),
+        Just(hosts(&["*.s.org"])),
     ]
 }
 

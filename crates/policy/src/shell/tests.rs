@@ -721,9 +721,7 @@ fn the_network_is_given_to_lines_of_which_every_command_has_it() {
     let shown = |grant: &Grant, line: &str| match decide(grant, &at("/"), line, true).grants {
         Network::Off => "off".to_owned(),
         Network::On => "on".to_owned(),
-        Network::Hosts { allow, .. } => {
-            allow.iter().map(|host| host.value.as_str()).collect::<Vec<_>>().join(" ")
-        }
+        Network::Hosts(hosts) => hosts.shown().join(" "),
     };
     let cases = [
         ("git push", "on"),

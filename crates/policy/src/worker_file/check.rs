@@ -42,6 +42,7 @@ pub fn check(worker: &WorkerFile, policy: &Policy) -> Vec<Problem> {
         let hint = format!("ask for less, or change sandbox.network ({})", policy.network.at);
         problems.error("exceeds_project", &Mark::of(&network.at, 1), message).hint(hint);
     }
+    check_secrets(worker, policy, &mut problems);
     for rule in &worker.needs.shell.rules {
         for zone in rule.sandbox_paths.iter().filter(|zone| !held.contains(&zone.as_str())) {
             let message = format!(
@@ -152,6 +153,19 @@ fn check_consent(need: &ZoneNeed, project: &Approvals, problems: &mut Problems) 
             let problem = problems.warning("looser_approval", &mark, message);
             problem.hint(format!("the project's stricter rule holds ({})", held.at));
         }
+    }
+}
+
+/// Holds the secrets that a worker asks for against those of the project.
+fn check_secrets(worker: &WorkerFile, policy: &Policy, problems: &mut Problems) {
+    let known: Vec<&str> = policy.secrets.keys().map(String::as_str).collect();
+    for need in worker.needs.secrets.iter().filter(|need| !known.contains(&need.value.as_str())) {
+        let name = &need.value;
+        let message =
+            format!("the worker asks for the secret '{name}', which the project does not have");
+        let mark = Mark::of(&need.at, name.chars().count());
+        let hint = suggest::hint(name, "secrets", &known);
+        problems.error("unknown_secret", &mark, message).hint(hint);
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::config::problem::{Mark, Problems};
 use crate::config::yaml::Node;
 use crate::config::zones::{self, Form, Written};
-use crate::config::{dirs, project, rules, shell};
+use crate::config::{dirs, network, project, rules, secrets, shell};
 use crate::limit::Limits;
 use crate::needs::{Needs, ZoneNeed, ZoneNeeds};
 use crate::source::Ruled;
@@ -36,12 +36,27 @@ pub(super) fn needs(
             .map(|node| rules::tool_rules(node, problems))
             .unwrap_or_default(),
         shell: shell::shell(root, problems),
-        network: sandbox("network").map(|node| rules::network(node, problems)),
+        network: sandbox("network").map(|node| network::network(node, problems)),
+        secrets: secret_needs(sandbox("secrets"), problems),
         limits,
         require_os_sandbox: sandbox("require_os_sandbox")
             .and_then(|node| Some(Ruled::new(node.bool()?, node.at())))
             .unwrap_or_default(),
     }
+}
+
+/// Reads the names of the secrets that a worker asks for.
+fn secret_needs(node: Option<&Node>, problems: &mut Problems) -> Vec<Ruled<String>> {
+    let mut needs: Vec<Ruled<String>> = Vec::new();
+    for item in node.and_then(Node::items).unwrap_or_default() {
+        if let Some(name) = item.text()
+            && secrets::check_name(name, &item.mark, problems)
+            && needs.iter().all(|listed| listed.value != name)
+        {
+            needs.push(Ruled::new(name.to_owned(), item.at()));
+        }
+    }
+    needs
 }
 
 fn zone_needs(root: &Node, problems: &mut Problems) -> ZoneNeeds {

@@ -19,6 +19,7 @@ sandbox:
     drafts: { path: drafts, mode: rw, approval: { write: preApproved } }
   paths:
     notes: { root: notes, mode: rw }
+  secrets: { KEY: { env: HOST_KEY, hosts: [api.test] } }
 delegation: { max_turns: 30, budget: 10, time: 1h }
 ";
 
@@ -100,6 +101,7 @@ sandbox:
   paths: { notes: { root: ./notes, suffixes: [.MD], write_approval: true } }
   working_dir: /data/in
   network: [example.com]
+  secrets: [KEY, TOKEN, KEY]
 tools: [read]
 tool_rules: { read: { approval_required: true } }
 shell_rules: [{ pattern: ls, sandbox_paths: [data] }]
@@ -124,6 +126,9 @@ allow_empty_input: true
     assert_eq!(worker.needs.tools.as_ref().unwrap().value, ["read_file"]);
     assert!(worker.needs.tool_rules.contains_key("read_file"));
     assert!(matches!(&worker.needs.network.as_ref().unwrap().value, Network::Hosts { .. }));
+    let secrets: Vec<_> = worker.needs.secrets.iter().map(|need| &*need.value).collect();
+    assert_eq!(secrets, ["KEY", "TOKEN"]);
+    assert_eq!(worker.needs.secrets[1].at.file_line(), Some(("w.worker", 13)));
     assert_eq!(
         (&worker.needs.limits, worker.needs.require_os_sandbox.value),
         (&Limits::none(), false)
@@ -140,6 +145,9 @@ allow_empty_input: true
 #[test]
 fn problems_of_a_worker_file_have_their_place() {
     let cases = [
+        ("sandbox: { secrets: { KEY: { env: A } } }\n", "3:21+19 wrong_type"),
+        ("sandbox: { secrets: [A-B] }\n", "3:22+3 bad_value"),
+        ("sandbox: { network: [a.test, 'a b'] }\n", "3:30+5 bad_host"),
         ("sandbox: { zones: { a: {} } }\n", "3:19+9 wrong_type"),
         ("sandbox: { zones: [a] }\n", "3:20+1 mode_missing?"),
         ("sandbox: { zones: [{ mode: ro }] }\n", "3:20+12 missing_key"),
@@ -326,6 +334,8 @@ fn needs_are_held_against_the_project() {
         ("sandbox: { network: false }\n", &[]),
         ("sandbox: { network: true }\n", &["3:21+1 exceeds_project"]),
         ("sandbox: { network: [a.org] }\n", &["3:21+1 exceeds_project"]),
+        ("sandbox: { secrets: [KEY] }\n", &[]),
+        ("sandbox: { secrets: [KEY, KEI] }\n", &["3:27+3 unknown_secret"]),
         ("sandbox: { zones: [{ name: data, mode: ro }] }\n", &[]),
         ("sandbox: { zones: [{ name: data, mode: rw }] }\n", &["3:40+2 exceeds_project"]),
         ("sandbox: { zones: [data] }\n", &["3:20+4 exceeds_project"]),

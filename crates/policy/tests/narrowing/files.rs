@@ -8,7 +8,18 @@ use serde_json::{Map, Value, json};
 
 pub(crate) const ZONES: [&str; 4] = ["a", "b", "c", "d"];
 const SUFFIXES: [&str; 3] = [".md", ".txt", ".tar.gz"];
-const HOSTS: [&str; 5] = ["*.org", "a.org", "b.org", "*.a.org", "x.net"];
+const HOSTS: [&str; 9] = [
+    "*.x.org",
+    "a.x.org",
+    "b.x.org",
+    "*.a.x.org",
+    "x.net",
+    "b.x.org:22",
+    "*.x.org:443",
+    "10.0.0.0/8",
+    "10.1.2.3",
+];
+pub(crate) const SECRETS: [&str; 2] = ["KEY", "TOKEN"];
 const TOOLS: [&str; 7] =
     ["read_file", "write_file", "edit_file", "delete_file", "copy_file", "shell", "call_worker"];
 const DIRS: [&str; 5] = ["/", "/a", "/a/sub", "/b", "/c/sub"];
@@ -68,19 +79,41 @@ fn hosts(count: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Value>
 
 fn network() -> impl Strategy<Value = Value> {
     let presets = || subsequence(vec!["cargo", "npm"], 0..=2).prop_map(Value::from);
+    let ask = weighted(0.5, hosts(1..=2));
     prop_oneof![
         1 => Just(json!(false)),
         1 => Just(json!(true)),
         1 => hosts(1..=2),
-        5 => (hosts(0..=4), weighted(0.6, hosts(1..=2)), of(presets())).prop_map(
-            |(allow, deny, presets)| map([("allow", Some(allow)), ("deny", deny), ("presets", presets)])
+        5 => (hosts(0..=5), ask, weighted(0.6, hosts(1..=2)), of(presets())).prop_map(
+            |(allow, ask, deny, presets)| {
+                let allow = Some(allow);
+                map([("allow", allow), ("ask", ask), ("deny", deny), ("presets", presets)])
+            }
         ),
     ]
 }
 
+fn secrets() -> impl Strategy<Value = Value> {
+    subsequence(SECRETS.to_vec(), 1..=2).prop_map(|names| {
+        let secret = |name: &str| json!({ "env": name, "hosts": ["a.x.org"] });
+        names.into_iter().map(|name| (name.to_owned(), secret(name))).collect()
+    })
+}
+
 fn limits() -> impl Strategy<Value = Value> {
-    let keys =
-        vec!["time", "cpu_time", "memory", "processes", "open_files", "file_size", "output", "tmp"];
+    let keys = vec![
+        "time",
+        "cpu_time",
+        "memory",
+        "processes",
+        "open_files",
+        "file_size",
+        "output",
+        "tmp",
+        "network_in",
+        "network_out",
+        "connections",
+    ];
     let value = prop_oneof![4 => (1u64..9).prop_map(Value::from), 1 => Just(json!("none"))];
     btree_map(select(keys), value, 0..4)
         .prop_map(|limits| limits.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
@@ -178,8 +211,9 @@ pub(crate) fn project() -> impl Strategy<Value = String> {
         of(any::<bool>()),
         of(select(DIRS.to_vec())),
         of(select(DIRS.to_vec())),
+        weighted(0.7, secrets()),
     )
-        .prop_map(|(zones, network, limits, required, working_dir, home)| {
+        .prop_map(|(zones, network, limits, required, working_dir, home, secrets)| {
             let zones: Map<_, _> = ZONES.map(str::to_owned).into_iter().zip(zones).collect();
             map([
                 ("zones", Some(zones.into())),
@@ -190,6 +224,7 @@ pub(crate) fn project() -> impl Strategy<Value = String> {
                 ("home", home.map(Value::from)),
                 ("env", Some(json!({ "A": "1" }))),
                 ("pass_env", Some(json!(["PATH"]))),
+                ("secrets", secrets),
             ])
         });
     let mode = select(vec!["tool", "tool", "tool", "manual", "auto", "strict"]);
@@ -265,8 +300,9 @@ fn worker() -> impl Strategy<Value = String> {
         of(limits()),
         weighted(0.2, any::<bool>()),
         weighted(0.2, select(DIRS.to_vec())),
+        weighted(0.3, subsequence(SECRETS.to_vec(), 0..=2)),
     )
-        .prop_map(|((zones, paths), network, limits, required, working_dir)| {
+        .prop_map(|((zones, paths), network, limits, required, working_dir, secrets)| {
             map([
                 ("zones", zones),
                 ("paths", paths),
@@ -274,6 +310,7 @@ fn worker() -> impl Strategy<Value = String> {
                 ("limits", limits),
                 ("require_os_sandbox", required.map(Value::from)),
                 ("working_dir", working_dir.map(Value::from)),
+                ("secrets", secrets.map(Value::from)),
             ])
         });
     (

@@ -3,17 +3,37 @@
 use std::fmt::Debug;
 
 use zonekeep_policy::call::{CallRequest, CallVerdict, Callees, judge_call};
+use zonekeep_policy::hosts::{
+    ConnectPermit, ConnectVerdict, Destination, HostPattern, PresetHosts, judge_connect,
+};
 use zonekeep_policy::policy::{Consent, Network};
 use zonekeep_policy::shell::{CommandVerdict, Request, ShellMode, decide, judge_command};
 use zonekeep_policy::tool_name::{FILE_TOOLS, OTHER_TOOLS};
 use zonekeep_policy::view::Mount;
 use zonekeep_policy::zone::Mode;
-use zonekeep_policy::{Action, AgentPath, Denial, Grant, Target, Verb, Verdict, judge};
+use zonekeep_policy::{Action, AgentPath, Denial, Grant, Ruled, Target, Verb, Verdict, judge};
 
 use crate::files::ZONES;
 
 const NAMES: [&str; 6] = ["x.md", "x.txt", "x.tar.gz", "x.gz", "plain", ".envrc"];
-const REACHED: [&str; 7] = ["org", "a.org", "b.org", "c.org", "u.a.org", "x.net", "y.x.net"];
+const REACHED: [&str; 14] = [
+    "x.org",
+    "a.x.org",
+    "a.x.org:80",
+    "b.x.org",
+    "b.x.org:22",
+    "b.x.org:80",
+    "c.x.org",
+    "u.a.x.org",
+    "x.net",
+    "y.x.net:80",
+    "10.1.2.3",
+    "10.1.2.4:80",
+    "registry.test",
+    "mirror.test:80",
+];
+/// Where names may lead.
+const LED: [&str; 3] = ["10.1.2.3", "10.9.9.9", "203.0.113.7"];
 const CWDS: [&str; 4] = ["/", "/a", "/a/sub", "/b"];
 /// Command lines: plain, with paths, wrapped, several at once, unclear, unparsable.
 pub(crate) const LINES: [&str; 30] = [
@@ -101,6 +121,9 @@ pub(crate) fn excess(less: &Grant, more: &Grant, step: Step) -> Vec<String> {
     let required = (less.require_os_sandbox().value, more.require_os_sandbox().value);
     must!(wrong, required.0 >= required.1, "require_os_sandbox");
     must!(wrong, less.env() == more.env() && less.pass_env() == more.pass_env(), "environment");
+    for (name, secret) in less.secrets() {
+        must!(wrong, more.secrets().get(name) == Some(secret), "secret {name}");
+    }
     must!(wrong, less.prove() == more.prove(), "prove");
     must!(wrong, less.guards() == more.guards(), "guards");
     must!(wrong, less.is_tainted() >= more.is_tainted(), "taint");
@@ -238,29 +261,29 @@ fn compare_commands(
 
 fn reach(what: &str, less: &Network, more: &Network, wrong: &mut Vec<String>) {
     for host in REACHED {
-        must!(wrong, !reaches(less, host) || reaches(more, host), "{what} reaches {host}");
-    }
-    for preset in ["cargo", "npm"] {
-        let has = |network: &Network| match network {
-            Network::Off => false,
-            Network::On => true,
-            Network::Hosts { presets, .. } => presets.iter().any(|held| held.value == preset),
-        };
-        must!(wrong, !has(less) || has(more), "{what} reaches {preset}");
+        let (own, theirs) = (connect(less, host), connect(more, host));
+        must!(wrong, own.0 >= theirs.0, "{what} reaches {host}: {} not {}", own.0, theirs.0);
+        if let (Some(own), Some(theirs)) = (own.1, theirs.1) {
+            for ip in LED.map(|ip| ip.parse().unwrap()) {
+                let leads = own.may_dial(ip).is_err() || theirs.may_dial(ip).is_ok();
+                must!(wrong, leads, "{what}: {host} leads to {ip}");
+            }
+        }
     }
 }
 
-fn reaches(network: &Network, host: &str) -> bool {
-    let matches = |hosts: &[zonekeep_policy::Ruled<String>]| {
-        hosts.iter().any(|held| match held.value.strip_prefix('*') {
-            Some(below) => host.ends_with(below) && host.len() > below.len(),
-            None => held.value == host,
-        })
-    };
-    match network {
-        Network::Off => false,
-        Network::On => true,
-        Network::Hosts { allow, deny, .. } => matches(allow) && !matches(deny),
+/// Returns the rank of a verdict about a connection, and the permit for it.
+fn connect(network: &Network, host: &str) -> (u8, Option<ConnectPermit>) {
+    let pattern = |host: &str| HostPattern::parse(host).unwrap();
+    let presets = PresetHosts::from([
+        ("rust".to_owned(), vec![pattern("registry.test"), pattern("10.9.0.0/16")]),
+        ("node".to_owned(), vec![pattern("mirror.test:80")]),
+    ]);
+    let to = Destination::parse(host).unwrap();
+    match judge_connect(network, &presets, &Ruled::default(), &to).verdict {
+        ConnectVerdict::Allow(permit) => (0, Some(permit)),
+        ConnectVerdict::Ask(question) => (1, Some(question.approved())),
+        ConnectVerdict::Deny(_) => (2, None),
     }
 }
 
@@ -276,6 +299,9 @@ fn limits(less: &Grant, more: &Grant, wrong: &mut Vec<String>) {
             limits.file_size,
             limits.output,
             limits.tmp,
+            limits.network_in,
+            limits.network_out,
+            limits.connections,
         ];
         all.map(|limit| limit.unwrap_or(u64::MAX))
     };

@@ -31,6 +31,8 @@ pub(crate) enum Key {
     },
     /// A worker that another one calls.
     Call { worker: Option<String>, callee: String },
+    /// A host and port that commands connect to.
+    Connect { worker: Option<String>, to: String },
 }
 
 impl Key {

@@ -11,26 +11,60 @@ use zonekeep_confine::probe;
 use zonekeep_confine::runtime::{self, Host, Settings};
 use zonekeep_confine::strength::{self, Held};
 use zonekeep_confine::tree::{Failed, Launcher, Tree};
+use zonekeep_policy::limit::Limits;
 use zonekeep_policy::planted::CommandGuards;
 use zonekeep_policy::policy::{self, BackendChoice};
 use zonekeep_policy::{AgentPath, Approval, Mode, Spot};
 
+use super::exit::Door;
+use super::outside::Way;
 use super::{Command, Placed};
 use crate::error::Error;
+use crate::explain::run::HostLine;
 use crate::sandbox::Sandbox;
 use crate::session::Backing;
 
 /// The home directory inside, unless a zone is named for it.
 const HOME: &str = "/home/agent";
 
+/// How many sandboxes of one worker are kept for the next command.
+const MAX_KEPT: usize = 8;
+
 /// The sandboxes of one worker, started when they are first needed.
 #[derive(Debug, Default)]
 pub(crate) struct Enclosure {
-    /// Without and with the right to configure git, each without and with the
-    /// network.
-    trees: [Mutex<Option<Arc<Enclosed>>>; 4],
+    /// The one that was used last comes last.
+    trees: Mutex<Vec<(Kind, Arc<Slot>)>>,
     /// Whether the operating system confines commands here.
     confined: OnceLock<bool>,
+}
+
+/// What tells sandboxes of one worker apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Kind {
+    /// Whether git may be configured.
+    git: bool,
+    network: policy::Network,
+}
+
+/// Where a sandbox is once there is one. Whoever starts it holds it locked.
+type Slot = Mutex<Option<Arc<Enclosed>>>;
+
+impl Enclosure {
+    fn slot(&self, kind: Kind) -> Arc<Slot> {
+        let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = trees.iter().position(|(held, _)| *held == kind);
+        let (kind, slot) = match known {
+            Some(at) => trees.remove(at),
+            None => (kind, Arc::default()),
+        };
+        trees.push((kind, Arc::clone(&slot)));
+        if trees.len() > MAX_KEPT {
+            // Commands that still run in it keep it.
+            trees.remove(0);
+        }
+        slot
+    }
 }
 
 /// All running sandboxes of a session. Several may watch the same zone, and each
@@ -64,6 +98,8 @@ impl Trees {
 /// A running sandbox, and what is known about it.
 #[derive(Debug)]
 pub struct Enclosed {
+    /// The way out; closed before the sandbox ends.
+    pub(super) door: Option<Door>,
     /// The sandbox.
     pub tree: Tree,
     weaker: OnceLock<Vec<String>>,
@@ -123,6 +159,15 @@ pub struct Planned {
     pub notes: Vec<String>,
     /// Open as long as their numbers must not be given to others.
     held: Vec<std::fs::File>,
+    /// The way out, where there is a list of hosts.
+    way: Option<Way>,
+}
+
+impl Planned {
+    /// Returns the hosts that the command could reach, where that is a list.
+    pub(crate) fn hosts(&self) -> Vec<HostLine> {
+        self.way.as_ref().map(Way::hosts).unwrap_or_default()
+    }
 }
 
 impl Sandbox {
@@ -145,7 +190,13 @@ impl Sandbox {
     fn planned(&self, backend: Backend, command: &Command) -> Result<Planned, Error> {
         let grant = self.grant();
         let own = backend.has_own_tree();
-        let network = self.network_of(command);
+        let wanted = self.network_of(command);
+        let way = self.way(wanted);
+        let network = match (&way, wanted) {
+            (Some(way), _) => way.planned(own),
+            (None, policy::Network::On) => Network::Host,
+            (None, _) => Network::Off,
+        };
         let mut limits = grant.limits().clone();
         limits.memory = limits.memory.or_else(most_memory);
         // The one limit that is part of the tree and not of a command.
@@ -160,7 +211,9 @@ impl Sandbox {
         let own_places: Vec<PathBuf> =
             granted.iter().filter(|bind| bind.host == bind.at).map(|b| b.host.clone()).collect();
         let mut host_env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-        for name in &self.shared().confine.withheld {
+        // A secret is never in the environment, whatever is passed on.
+        let secret = self.shared().policy.secrets.values().map(|secret| &secret.value.env);
+        for name in self.shared().confine.withheld.iter().chain(secret) {
             host_env.remove(OsStr::new(name));
         }
         let host_home = std::env::home_dir();
@@ -171,7 +224,7 @@ impl Sandbox {
             uid,
             gid,
             hostname: "zonekeep",
-            network,
+            network: &network,
             granted: &own_places,
             pass_env: &grant.pass_env().iter().map(|name| name.value.clone()).collect::<Vec<_>>(),
             env: &grant.env().iter().map(|(k, v)| (k.clone(), v.value.clone())).collect(),
@@ -198,8 +251,21 @@ impl Sandbox {
         let mut entries = found.entries;
         // What toolchains share with commands goes into a private home only: in a
         // zone it would have to be made there.
-        if granted.iter().any(|bind| home.starts_with(&bind.at)) {
+        let home_is_granted = granted.iter().any(|bind| home.starts_with(&bind.at));
+        if home_is_granted {
             entries.retain(|entry| !entry.at().starts_with(&home));
+        }
+        if let Some(way) = &way {
+            let private = (own && !home_is_granted).then_some(home.as_path());
+            let is_set = |name: &str| {
+                let passed = grant.pass_env().iter().any(|passed| passed.value == name);
+                passed && env.contains_key(OsStr::new(name)) || grant.env().contains_key(name)
+            };
+            let set: Vec<OsString> =
+                env.keys().filter(|n| is_set(&n.to_string_lossy())).cloned().collect();
+            let more = way.equip(own, private, &mut env, |name| set.iter().any(|set| set == name));
+            entries.retain(|entry| !more.iter().any(|other| other.at() == entry.at()));
+            entries.extend(more);
         }
         entries.extend(granted.into_iter().map(Entry::Bind));
         if backend == Backend::Seatbelt {
@@ -207,15 +273,15 @@ impl Sandbox {
         }
         let plan =
             Plan { backend, entries, home, network, limits, watch, prove: grant.prove().value };
-        Ok(Planned { plan, env, notes: found.notes, held })
+        let mut notes = found.notes;
+        notes.extend(way.iter().flat_map(|way| way.notes.clone()));
+        Ok(Planned { plan, env, notes, held, way })
     }
 
-    fn network_of(&self, command: &Command) -> Network {
-        let network = command.judged.as_ref().map(|judged| &judged.network);
-        match network.unwrap_or(&self.grant().network().value) {
-            policy::Network::On => Network::Host,
-            policy::Network::Off | policy::Network::Hosts { .. } => Network::Off,
-        }
+    /// Returns what a command may reach.
+    pub(super) fn network_of<'a>(&'a self, command: &'a Command) -> &'a policy::Network {
+        let judged = command.judged.as_ref().map(|judged| &judged.network);
+        judged.unwrap_or(&self.grant().network().value)
     }
 
     /// Returns whether the operating system confines this worker's commands here;
@@ -296,13 +362,15 @@ impl Sandbox {
         command: &Command,
         first: impl Fn(&Arc<Enclosed>) -> Result<T, Failed>,
     ) -> Result<(Arc<Enclosed>, T), Error> {
-        let networked = self.network_of(command) == Network::Host;
-        let kind = usize::from(command.configures_git()) + 2 * usize::from(networked);
-        let held = &self.enclosure().trees[kind];
-        let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
-        // A command with a tighter limit on private files has a tree of its own.
+        let network = self.network_of(command).clone();
+        let slot = self.enclosure().slot(Kind { git: command.configures_git(), network });
+        let mut held = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        // A command with a tighter limit on private files or on the network has a
+        // tree of its own.
         let shares = |tmp| self.grant().limits().tmp.is_some_and(|usual| usual <= tmp);
-        let shares = command.limits.tmp.is_none_or(shares);
+        let limits = &command.limits;
+        let shares = limits.tmp.is_none_or(shares)
+            && [limits.network_in, limits.network_out, limits.connections] == [None; 3];
         if let Some(enclosed) = held.as_ref().filter(|_| shares) {
             if enclosed.tree.plan().prove {
                 prove(&enclosed.tree)
@@ -332,9 +400,8 @@ impl Sandbox {
                 tried.push((backend, "it is no OS sandbox".to_owned()));
                 break;
             }
-            let Planned { plan, env, held: open, .. } = self.planned(backend, command)?;
-            let tried_now = self.try_backend(plan, env, &launcher, &first);
-            drop(open);
+            let planned = self.planned(backend, command)?;
+            let tried_now = self.try_backend(planned, &command.limits, &launcher, &first);
             match tried_now {
                 Ok((enclosed, value)) => {
                     self.shared().trees.add(&enclosed);
@@ -363,11 +430,13 @@ impl Sandbox {
 
     fn try_backend<T>(
         &self,
-        plan: Plan,
-        env: BTreeMap<OsString, OsString>,
+        planned: Planned,
+        limits: &Limits,
         launcher: &Launcher,
         first: &impl Fn(&Arc<Enclosed>) -> Result<T, Failed>,
     ) -> Result<(Arc<Enclosed>, T), Tried> {
+        // Held until the sandbox stands: their numbers must not be given to others.
+        let Planned { mut plan, mut env, way, held: _held, .. } = planned;
         let backend = plan.backend;
         let proves = plan.prove;
         let unavailable = |failed: &Failed| {
@@ -380,8 +449,19 @@ impl Sandbox {
                 "{zone} is read-only inside a directory that can be written, which it cannot hold"
             )));
         }
+        let no_gate = |error: std::io::Error| {
+            Tried::Failed(Failed::Step {
+                step: "open the way to the network".to_owned(),
+                errno: error.raw_os_error(),
+                why: error.to_string(),
+            })
+        };
+        let mut door = way.map(|way| self.door(way, limits));
+        if let (Some(door), false) = (&mut door, backend.has_own_tree()) {
+            door.open_on_host(&mut plan, &mut env).map_err(no_gate)?;
+        }
         let tree = Tree::start(plan, launcher).map_err(|failed| unavailable(&failed))?;
-        let enclosed = Arc::new(Enclosed { tree, weaker: OnceLock::new(), env });
+        let enclosed = Arc::new(Enclosed { door, tree, weaker: OnceLock::new(), env });
         let tree = &enclosed.tree;
         if self.shared().confine.strict {
             tree.layers().map_err(|failed| unavailable(&failed))?;
@@ -392,13 +472,21 @@ impl Sandbox {
         if proves {
             prove(tree).map_err(Tried::Unavailable)?;
         }
-        match first(&enclosed) {
-            Ok(value) => Ok((enclosed, value)),
-            Err(failed) => match enclosed.tree.layers() {
-                Err(failed) => Err(unavailable(&failed)),
-                Ok(_) => Err(Tried::Failed(failed)),
-            },
+        let value = match first(&enclosed) {
+            Ok(value) => value,
+            Err(failed) => {
+                return Err(match enclosed.tree.layers() {
+                    Err(failed) => unavailable(&failed),
+                    Ok(_) => Tried::Failed(failed),
+                });
+            }
+        };
+        // It is listened on already: what connects meanwhile waits.
+        if let (Some(door), true) = (&enclosed.door, backend.has_own_tree()) {
+            let sockets = enclosed.tree.sockets().map_err(Tried::Failed)?;
+            door.open(sockets).map_err(no_gate)?;
         }
+        Ok((enclosed, value))
     }
 
     /// Returns where a command starts: as the agent sees it, and in its tree.

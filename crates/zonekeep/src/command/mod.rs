@@ -1,8 +1,11 @@
 //! Commands: what they get, how they are confined, and what they came to.
 
+mod asking;
 mod background;
 mod enclose;
+mod exit;
 mod notes;
+pub(crate) mod outside;
 mod run;
 pub(crate) mod shell;
 
@@ -19,6 +22,8 @@ use zonekeep_policy::policy::Network;
 pub use background::{Background, Job, JobState};
 pub use enclose::{Enclosed, Planned, Unconfined};
 pub(crate) use enclose::{Enclosure, Trees};
+pub(crate) use exit::allowed;
+pub(crate) use outside::Outside;
 pub use run::Attached;
 pub use shell::{Ran, ShellCall};
 

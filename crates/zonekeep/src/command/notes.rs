@@ -6,6 +6,8 @@ use zonekeep_confine::tree::Ended;
 use zonekeep_confine::{Caught, Over};
 use zonekeep_policy::limit::Limits;
 
+use super::exit::{self, Passed};
+
 /// Words by which programs say that something could not be written or opened.
 const FILE_TROUBLE: &[&str] = &[
     "read-only file system",
@@ -55,8 +57,9 @@ pub(super) struct Facts<'f> {
     pub(super) stderr: &'f str,
     /// Directories that can be written, as the agent names them.
     pub(super) writable: &'f [String],
-    /// Whether only some hosts were to be reached.
-    pub(super) hosts_listed: bool,
+    /// What was seen of connections, and what could be reached, where that was a
+    /// list of hosts.
+    pub(super) passed: Option<(&'f Passed, &'f [String])>,
     /// What was caught, with the path as the agent names it.
     pub(super) caught: &'f [(String, Caught)],
 }
@@ -117,9 +120,13 @@ pub(super) fn notes(facts: &Facts<'_>) -> Vec<String> {
     if failed && facts.plan.network == Network::Off && says(NETWORK_TROUBLE) {
         notes.push("Note: Network access is disabled for this worker.".to_owned());
     }
-    if failed && facts.hosts_listed {
-        let note = "Note: Commands reach no host yet, also not those that the project lists.";
-        notes.push(note.to_owned());
+    if let Some((passed, allowed)) = facts.passed {
+        let before = notes.len();
+        notes.extend(exit::notes(passed, allowed, failed));
+        // An address is refused by the kernel, and nobody else sees that.
+        if failed && notes.len() == before && says(NETWORK_TROUBLE) {
+            notes.push(exit::reachable(allowed));
+        }
     }
     if failed
         && (says(&["no space left on device", "enospc"]))

@@ -151,6 +151,9 @@ impl Sandbox {
     ) -> Result<(String, Start), Error> {
         let plan = enclosed.tree.plan();
         let (shown, cwd) = self.start_dir(plan, command)?;
+        if let Some(door) = &enclosed.door {
+            door.begin(&command.line());
+        }
         let mut env = enclosed.env.clone();
         env.extend(command.env.iter().map(|(name, value)| (name.into(), value.into())));
         if let Some(judged) = &command.judged {
@@ -276,9 +279,8 @@ impl Sandbox {
                 .filter(|place| place.access == zonekeep_confine::plan::Access::Rw)
                 .map(|place| place.host.display().to_string()),
         );
-        let judged = command.judged.as_ref().map(|judged| &judged.network);
-        let network = judged.unwrap_or(&self.grant().network().value);
-        let hosts_listed = matches!(network, zonekeep_policy::policy::Network::Hosts { .. });
+        let passed = enclosed.door.as_ref();
+        let passed = passed.map(|door| (door.end(&command.line()), door.allowed()));
         let mut notes = notes::notes(&Facts {
             plan,
             limits: &limits,
@@ -286,10 +288,11 @@ impl Sandbox {
             stdout: &stdout,
             stderr: &stderr,
             writable: &writable,
-            hosts_listed,
+            passed: passed.as_ref().map(|(passed, allowed)| (passed, allowed.as_slice())),
             caught: &caught,
         });
-        let held = ended.code != Some(0) && ended.over.is_none() && !notes.is_empty();
+        let refused = passed.as_ref().is_some_and(|(passed, _)| passed.is_refused());
+        let held = ended.code != Some(0) && ended.over.is_none() && !notes.is_empty() || refused;
         if !enclosed.weaker().is_empty() && self.shared().warn_once() {
             notes.push(weaker_note(plan.backend, enclosed.weaker()));
         }
@@ -320,6 +323,10 @@ impl Sandbox {
             run.over = ended.over.map(|over| format!("{over:?}").to_lowercase());
             run.proved = plan.prove.then_some(true);
             run.weaker = enclosed.weaker().to_vec();
+            if let Some((passed, _)) = passed {
+                run.refused_more = passed.more;
+                run.hosts = passed.hosts;
+            }
             run.caught = caught.iter().map(|(path, caught)| caught_line(path, caught)).collect();
         }
         self.write_down(&record)

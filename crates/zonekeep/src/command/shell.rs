@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::time::{Duration, Instant};
 
+use zonekeep_policy::hosts::PresetHosts;
 use zonekeep_policy::judge::Cause;
 use zonekeep_policy::policy::{BackendChoice, Network};
 use zonekeep_policy::shell::{
@@ -12,7 +13,7 @@ use zonekeep_policy::shell::{
 };
 use zonekeep_policy::{AgentPath, Approval, Denial, Grant, Rule, Verb};
 
-use super::{Command, Judged, Outcome};
+use super::{Command, Judged, Outcome, exit};
 use crate::approve::{self, CommandAsked, Key, Part, Remember};
 use crate::ask;
 use crate::audit::{JudgedRecord, PartRecord, Record, RuleRecord, RunRecord};
@@ -44,6 +45,12 @@ pub struct ShellCall {
     pub timeout: Option<Duration>,
     /// Whether it goes on while the agent does something else.
     pub background: bool,
+    /// The hosts that it may reach, out of those that are allowed. All of them
+    /// when this and `managers` are left out.
+    pub hosts: Option<Vec<String>>,
+    /// The package managers whose hosts it may reach, out of those that are
+    /// allowed.
+    pub managers: Option<Vec<String>>,
 }
 
 impl ShellCall {
@@ -68,6 +75,15 @@ pub(crate) struct Judging {
     pub(crate) os_sandbox: bool,
     pub(crate) request: Request,
     pub(crate) judgement: CommandJudgement,
+}
+
+/// A line that may run.
+struct Permitted {
+    permit: CommandPermit,
+    /// What it reaches: never more than it was permitted.
+    network: Network,
+    mode: ShellMode,
+    os_sandbox: bool,
 }
 
 impl Sandbox {
@@ -100,7 +116,7 @@ impl Sandbox {
             note(&mut record, call, &judging);
             self.permit(judging, call, &mut record)
         });
-        let (permit, mode, os_sandbox) = match permit {
+        let permitted = match permit {
             Ok(permitted) => permitted,
             Err(error @ Error::Open(_)) => return Err(error),
             Err(error) => {
@@ -121,7 +137,7 @@ impl Sandbox {
                 return Err(error);
             }
         };
-        let command = command(&permit, mode, os_sandbox, call);
+        let command = command(permitted, call);
         let written = self.begin_as(record, &command)?;
         match call.background {
             true => self.background_begun(written, &command).map(Ran::Background),
@@ -172,9 +188,21 @@ impl Sandbox {
         judging: Judging,
         call: &ShellCall,
         record: &mut Record<'static>,
-    ) -> Result<(CommandPermit, ShellMode, bool), Error> {
+    ) -> Result<Permitted, Error> {
         let Judging { mode, os_sandbox, judgement, .. } = judging;
         let CommandJudgement { verdict, rule, decision } = judgement;
+        let reachable = match &verdict {
+            CommandVerdict::Allow(permit) => Some(permit.network()),
+            CommandVerdict::Ask(question) => Some(question.network()),
+            CommandVerdict::Deny(_) => None,
+        };
+        // What a call chooses for itself is out of what it could have.
+        let chosen = reachable.map(|network| {
+            network.chosen(call.hosts.as_deref(), call.managers.as_deref()).map_err(|reason| {
+                Denial::CommandUnfit { line: call.command.clone(), reason: reason.to_string() }
+            })
+        });
+        let network = chosen.transpose()?.unwrap_or_default();
         let permit = match verdict {
             CommandVerdict::Allow(permit) => permit,
             CommandVerdict::Deny(mut denial) => {
@@ -185,7 +213,7 @@ impl Sandbox {
                 self.ask_command(question, &rule, &decision, mode, call, record)?
             }
         };
-        Ok((permit, mode, os_sandbox))
+        Ok(Permitted { permit, network, mode, os_sandbox })
     }
 
     /// Puts a question about a command, unless the answer is remembered.
@@ -374,7 +402,8 @@ pub(super) fn prepare(env: &mut BTreeMap<OsString, OsString>) {
     }
 }
 
-fn command(permit: &CommandPermit, mode: ShellMode, os_sandbox: bool, call: &ShellCall) -> Command {
+fn command(permitted: Permitted, call: &ShellCall) -> Command {
+    let Permitted { permit, network, mode, os_sandbox } = permitted;
     let argv = match permit.text() {
         CommandText::Words(words) => words.clone(),
         CommandText::Line(line) => {
@@ -383,12 +412,8 @@ fn command(permit: &CommandPermit, mode: ShellMode, os_sandbox: bool, call: &She
             shell.into_iter().chain(["--", line.as_str()]).map(str::to_owned).collect()
         }
     };
-    let judged = Judged {
-        text: call.command.clone(),
-        bash: mode == ShellMode::Bash,
-        network: permit.network().clone(),
-        os_sandbox,
-    };
+    let judged =
+        Judged { text: call.command.clone(), bash: mode == ShellMode::Bash, network, os_sandbox };
     let mut command = Command::judged(argv, judged);
     command.cwd = Some(permit.cwd().to_string());
     match (call.timeout, call.background) {
@@ -480,22 +505,15 @@ pub(crate) fn hosts(network: &Network) -> Option<String> {
     match network {
         Network::Off => None,
         Network::On => Some("all hosts".to_owned()),
-        Network::Hosts { allow, presets, .. } => {
-            let names = allow.iter().map(|host| host.value.clone());
-            let sets = presets.iter().map(|preset| format!("those of {}", preset.value));
-            Some(names.chain(sets).collect::<Vec<_>>().join(", "))
+        Network::Hosts(hosts) => {
+            let names = exit::allowed(network, &PresetHosts::new());
+            let sets = hosts.presets.iter().map(|preset| format!("those of {}", preset.value));
+            Some(names.into_iter().chain(sets).collect::<Vec<_>>().join(", "))
         }
     }
 }
 
 /// Returns the network that a command would get, for the person who is asked.
 pub(crate) fn network_words(granted: &Network, usual: &Network) -> Option<String> {
-    let words = |network: &Network| match network {
-        // KNOWN: single hosts cannot be let through yet.
-        Network::Hosts { .. } => {
-            hosts(network).map(|hosts| format!("none yet; the rules name {hosts}"))
-        }
-        network => hosts(network),
-    };
-    words(granted).or_else(|| words(usual))
+    hosts(granted).or_else(|| hosts(usual))
 }

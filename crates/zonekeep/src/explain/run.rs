@@ -32,6 +32,9 @@ pub struct RunExplanation {
     pub limits: Vec<(String, String)>,
     /// What it could reach.
     pub network: Network,
+    /// The hosts that it could reach, where that is a list, and where each comes
+    /// from.
+    pub hosts: Vec<HostLine>,
     /// How many patterns of files are guarded in what it can write.
     pub guarded: usize,
     /// What was found and left out on the way.
@@ -51,6 +54,15 @@ pub struct MountLine {
     pub access: Access,
     /// Why it is there.
     pub role: Role,
+}
+
+/// A host that a command could reach.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HostLine {
+    /// The host, as a rule names it.
+    pub host: String,
+    /// Where that is written, or was found.
+    pub from: String,
 }
 
 /// What one backend would enforce.
@@ -107,7 +119,8 @@ pub fn explain_run(sandbox: &Sandbox, command: &Command) -> Result<RunExplanatio
         private,
         environment: planned.env.iter().map(|(name, value)| (text(name), text(value))).collect(),
         limits: limits.entries().into_iter().map(|(k, v)| (k.to_owned(), v)).collect(),
-        network: plan.network,
+        network: plan.network.clone(),
+        hosts: planned.hosts(),
         guarded: plan.watch.as_ref().map_or(0, |watch| watch.patterns.len()),
         notes: planned.notes.clone(),
         backends: backends.collect(),
@@ -135,12 +148,19 @@ impl fmt::Display for RunExplanation {
             }
         }
         writeln!(f, "  private: {}", self.private.join(", "))?;
-        let network = match self.network {
+        let network = match &self.network {
             Network::Off if self.backend.has_own_tree() => "none; a loopback of its own",
             Network::Off => "none",
             Network::Host => "all that the host can reach",
+            Network::Gate(gateway) if gateway.proxy.is_some() => {
+                "these hosts, for programs that use a proxy"
+            }
+            Network::Gate(_) => "these hosts; a loopback of its own",
         };
         writeln!(f, "  network: {network}")?;
+        for HostLine { host, from } in &self.hosts {
+            writeln!(f, "  host:    {host} ({from})")?;
+        }
         for (name, value) in &self.limits {
             writeln!(f, "  limit:   {name} {value}")?;
         }

@@ -33,6 +33,21 @@ pub(super) const TOOL: Tool = Tool {
                 ),
                 ("timeout", schema::number(1, "Seconds after which it is ended; 30 if left out")),
                 ("background", schema::flag("Return at once, and let it go on")),
+                (
+                    "allowedDomains",
+                    schema::list(
+                        schema::text("A host, such as example.org or *.example.org:8443"),
+                        "Hosts that it may reach, out of the allowed ones; all of them if this \
+                         and packageManagers are left out",
+                    ),
+                ),
+                (
+                    "packageManagers",
+                    schema::list(
+                        schema::text("A preset, such as python or node"),
+                        "Package managers whose hosts it may reach, out of the allowed ones",
+                    ),
+                ),
             ],
             &["command"],
         )
@@ -60,6 +75,10 @@ struct Arguments {
     cwd: Option<String>,
     timeout: Option<u64>,
     background: Option<bool>,
+    #[serde(rename = "allowedDomains", alias = "allowed_domains")]
+    hosts: Option<Vec<String>>,
+    #[serde(rename = "packageManagers", alias = "package_managers")]
+    managers: Option<Vec<String>>,
 }
 
 fn run(sandbox: &Sandbox, value: Value) -> Result<Output, Error> {
@@ -69,6 +88,8 @@ fn run(sandbox: &Sandbox, value: Value) -> Result<Output, Error> {
         cwd: args.cwd,
         timeout: args.timeout.map(|seconds| Duration::from_secs(seconds.max(1))),
         background: args.background.unwrap_or(false),
+        hosts: args.hosts,
+        managers: args.managers,
     };
     Ok(match sandbox.shell(&call)? {
         Ran::Ended(outcome) => Output::new(text(&outcome), describe(&outcome)),

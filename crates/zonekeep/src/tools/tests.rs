@@ -30,6 +30,7 @@ fn example(name: &str, schema: &Value) -> Value {
         (_, Some("string")) => json!("x"),
         (_, Some("boolean")) => json!(true),
         (_, Some("integer")) => json!(1),
+        (_, Some("array")) if schema["items"]["type"] == "string" => json!(["x"]),
         (_, Some("array")) => {
             json!([{ "old_string": "a", "new_string": "b", "replace_all": true }])
         }

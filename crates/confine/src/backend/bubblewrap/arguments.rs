@@ -9,7 +9,7 @@ use rustix::fs::FileType;
 
 use super::{Bwrap, Guarded, Source, exists};
 use crate::launcher::{PLACE, PROC_HIDDEN, PROC_READ_ONLY};
-use crate::plan::{Access, Entry, Network, Plan, Role};
+use crate::plan::{Access, Entry, Plan, Role};
 
 /// Who the superuser is inside.
 const INSIDE: &str = "1000";
@@ -33,7 +33,7 @@ pub(super) fn arguments(
         "--as-pid-1",
         "--new-session",
     ]);
-    if plan.network == Network::Off {
+    if plan.network.is_apart() {
         options.add(["--unshare-net"]);
     }
     if bwrap.closes_namespaces {
@@ -187,7 +187,7 @@ mod tests {
     use zonekeep_policy::limit::Limits;
 
     use super::*;
-    use crate::plan::{Backend, Bind};
+    use crate::plan::{Backend, Bind, Gateway, Network};
 
     fn bind(host: &str, at: &str, access: Access, role: Role) -> Entry {
         let (host, at) = (host.into(), at.into());
@@ -280,6 +280,10 @@ mod tests {
         --remount-ro /
         --chdir /
         ");
+        // No right more is left inside for a gateway, which is made from outside.
+        let gate = Plan { network: Network::Gate(Gateway::default()), ..plan.clone() };
+        let same = arguments(&gate, &fixed, &bwrap, &launcher, &mut |_| Ok(7)).unwrap();
+        assert_eq!(same, options);
         let starved = Bwrap { limits_memory: false, ..bwrap };
         assert!(arguments(&plan, &[], &starved, &launcher, &mut |_| Ok(7)).is_err());
     }

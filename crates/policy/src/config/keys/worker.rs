@@ -1,8 +1,9 @@
 //! The keys of worker files.
 
 use super::super::shape::{Key, Shape};
+use super::network::{NETWORK, SECRET_NEEDS};
 use super::{
-    BUDGET, LIMITS, MAX_TURNS, MODE, NETWORK, PATHS_ENTRY, REQUIRE_OS_SANDBOX, SANDBOXES, SHELL,
+    BUDGET, LIMITS, MAX_TURNS, MODE, PATHS_ENTRY, REQUIRE_OS_SANDBOX, SANDBOXES, SHELL,
     SHELL_DEFAULT, SHELL_DEFAULT_MAP, SHELL_RULE_LIST, SHELL_RULES, TIME, TOKENS, TOOL_RULES,
     TOOLS, UNTRUSTED, ZONE_APPROVAL,
 };
@@ -137,6 +138,7 @@ const WORKER_SANDBOX: Shape = Shape::Map(&[
         "Where the worker's relative paths start: '/' or a path in a zone.",
     ),
     NETWORK,
+    SECRET_NEEDS,
     REQUIRE_OS_SANDBOX,
     LIMITS,
 ]);

@@ -1,0 +1,355 @@
+//! Makes the connections that were judged.
+//!
+//! A name is looked up once, every address that it leads to is checked, and one
+//! of those that passed is dialled: nobody can answer differently in between.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout, timeout_at};
+use zonekeep_policy::hosts::{ConnectPermit, Destination, Host, NamePattern};
+use zonekeep_policy::limit::Limits;
+use zonekeep_policy::policy::Network;
+
+use crate::account::{Account, Meter};
+use crate::event::{Event, Reason, Refusal};
+use crate::gate::Desk;
+use crate::workers::Workers;
+
+/// How long a name, an address and all of it may take.
+const LOOKUP: Duration = Duration::from_secs(10);
+const EACH: Duration = Duration::from_secs(10);
+const ALL: Duration = Duration::from_secs(30);
+
+/// The most addresses of a name that are tried.
+const ADDRESSES: usize = 16;
+
+/// What dialling needs to know.
+pub(crate) struct Dialer<'d> {
+    pub(crate) network: &'d Network,
+    pub(crate) limits: &'d Limits,
+    pub(crate) account: &'d Arc<Account>,
+    pub(crate) desk: &'d Arc<dyn Desk>,
+    pub(crate) workers: &'d Workers,
+}
+
+/// A connection that was made, and its record.
+pub(crate) struct Line {
+    pub(crate) stream: TcpStream,
+    pub(crate) record: Record,
+}
+
+/// What is reported of a connection; its end when this is dropped.
+pub(crate) struct Record {
+    pub(crate) meter: Meter,
+    to: Destination,
+    address: SocketAddr,
+    desk: Arc<dyn Desk>,
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        let (out, into) = self.meter.passed();
+        let (to, address) = (self.to.clone(), self.address);
+        self.desk.tell(&Event::Closed { to, address, out, into, millis: self.meter.millis() });
+    }
+}
+
+impl Dialer<'_> {
+    /// Makes the connection that a permit is for.
+    pub(crate) async fn dial(&self, permit: &ConnectPermit) -> Result<Line, Refusal> {
+        let to = permit.to();
+        let found = self.addresses(to).await?;
+        let addresses = self.checked(permit, found)?;
+        self.account.connect(self.limits)?;
+        let stream = connect(to, &addresses).await?;
+        let _ = stream.set_nodelay(true);
+        let address = stream.peer_addr().map_err(|error| unreachable(to, &error))?;
+        let start = stream.local_addr().map_err(|error| unreachable(to, &error))?;
+        // An address may have become the machine's own since it was checked.
+        if self.minds_own(to) && ends_here(start.ip(), address.ip()) && !self.lists(address) {
+            return Err(leads_to(to, OWN));
+        }
+        self.desk.tell(&Event::Connected { to: to.clone(), address });
+        let meter = Meter::new(self.account, self.limits);
+        let desk = Arc::clone(self.desk);
+        Ok(Line { stream, record: Record { meter, to: to.clone(), address, desk } })
+    }
+
+    /// Looks a destination up, once.
+    async fn addresses(&self, to: &Destination) -> Result<Vec<SocketAddr>, Refusal> {
+        let at = |ip: IpAddr| SocketAddr::new(ip, to.port);
+        let name = match &to.host {
+            host if host.is_localhost() => {
+                return Ok(vec![at(Ipv4Addr::LOCALHOST.into()), at(Ipv6Addr::LOCALHOST.into())]);
+            }
+            Host::Address(ip) => return Ok(vec![at(*ip)]),
+            Host::Name(name) => name.clone(),
+        };
+        match timeout(LOOKUP, self.workers.run(move || look_up(&name))).await {
+            Ok(Some(found)) if !found.is_empty() => Ok(found.into_iter().map(at).collect()),
+            _ => Err(unknown(to)),
+        }
+    }
+
+    /// Returns the addresses that may be dialled, or why there are none.
+    fn checked(
+        &self,
+        permit: &ConnectPermit,
+        found: Vec<SocketAddr>,
+    ) -> Result<Vec<SocketAddr>, Refusal> {
+        let mut refused = None;
+        let mut addresses = Vec::new();
+        for address in found {
+            // Another form of the same address must not be judged differently.
+            let address = SocketAddr::new(address.ip().to_canonical(), address.port());
+            match self.may_dial(permit, address) {
+                Ok(()) if addresses.contains(&address) => {}
+                Ok(()) => addresses.push(address),
+                Err(why) => refused = refused.or(Some(why)),
+            }
+        }
+        addresses.truncate(ADDRESSES);
+        match (addresses.is_empty(), refused) {
+            (false, _) => Ok(addresses),
+            (true, Some(why)) => Err(leads_to(permit.to(), why)),
+            (true, None) => Err(unknown(permit.to())),
+        }
+    }
+
+    fn may_dial(&self, permit: &ConnectPermit, address: SocketAddr) -> Result<(), &'static str> {
+        permit.may_dial(address.ip())?;
+        if self.minds_own(permit.to()) && is_own(address.ip()) && !self.lists(address) {
+            return Err(OWN);
+        }
+        Ok(())
+    }
+
+    /// Returns whether a destination must not lead to this machine: a name that
+    /// is not its own, unless everything may be reached.
+    fn minds_own(&self, to: &Destination) -> bool {
+        let listed = matches!(self.network, Network::Hosts(_));
+        listed && matches!(to.host, Host::Name(_)) && !to.host.is_localhost()
+    }
+
+    /// Returns whether an address is on the list by itself.
+    fn lists(&self, address: SocketAddr) -> bool {
+        let Network::Hosts(hosts) = &self.network else { return false };
+        hosts.allow.iter().any(|allowed| {
+            allowed.value.has_port(address.port())
+                && allowed.value.name == NamePattern::Address(address.ip())
+        })
+    }
+}
+
+/// Where the machine's own names are.
+const HOSTS: &str = "/etc/hosts";
+
+/// Looks a name up, as it is: what this machine adds to names that are not found
+/// would lead to another host. It blocks.
+///
+/// With a dot at its end a name is whole, but files do not have it in that form.
+fn look_up(name: &str) -> Vec<IpAddr> {
+    let file = std::fs::read(HOSTS).unwrap_or_default();
+    let known = in_hosts_file(&String::from_utf8_lossy(&file), name);
+    if !known.is_empty() {
+        return known;
+    }
+    let whole = format!("{name}.");
+    let found = (whole.as_str(), 0).to_socket_addrs();
+    found.map(|found| found.map(|address| address.ip()).collect()).unwrap_or_default()
+}
+
+/// Returns the addresses that a file of names has for one.
+fn in_hosts_file(text: &str, name: &str) -> Vec<IpAddr> {
+    let line = |line: &str| {
+        let line = line.split('#').next().unwrap_or_default();
+        let mut words = line.split_ascii_whitespace();
+        let address = words.next()?.parse().ok()?;
+        words.any(|word| word.eq_ignore_ascii_case(name)).then_some(address)
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// What an address of this machine is called.
+const OWN: &str = "this machine's own";
+
+fn leads_to(to: &Destination, why: &str) -> Refusal {
+    let why = format!("Cannot connect to '{to}': it leads to an address that is {why}");
+    Refusal::new(Reason::Address, format!("{why}, and not listed itself."))
+}
+
+/// Returns whether an address is one of this machine's.
+///
+/// A socket can be bound to those alone, unless the system lets any address be
+/// bound; then the way there tells. Where neither can be tried, it may be one.
+fn is_own(ip: IpAddr) -> bool {
+    match UdpSocket::bind((ip, 0)) {
+        Ok(_) => {}
+        Err(error) => return error.kind() != ErrorKind::AddrNotAvailable,
+    }
+    let any: IpAddr = match ip {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    // Nothing is sent: this only chooses the way.
+    let start = || -> io::Result<IpAddr> {
+        let socket = UdpSocket::bind((any, 0))?;
+        socket.connect((ip, 9))?;
+        Ok(socket.local_addr()?.ip())
+    };
+    start().map_or(true, |start| ends_here(start, ip))
+}
+
+/// Returns whether a way does not leave the machine: it starts where it ends, or
+/// at a loopback address.
+fn ends_here(start: IpAddr, end: IpAddr) -> bool {
+    let start = start.to_canonical();
+    start == end.to_canonical() || start.is_loopback()
+}
+
+/// Dials one address after the other.
+async fn connect(to: &Destination, addresses: &[SocketAddr]) -> Result<TcpStream, Refusal> {
+    let end = Instant::now() + ALL;
+    let mut last = io::Error::from(ErrorKind::TimedOut);
+    for address in addresses {
+        let each = (Instant::now() + EACH).min(end);
+        match timeout_at(each, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) if is_itself(&stream) => last = ErrorKind::ConnectionRefused.into(),
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => last = error,
+            Err(_) => last = ErrorKind::TimedOut.into(),
+        }
+    }
+    Err(unreachable(to, &last))
+}
+
+/// Returns whether a connection has met itself, as may happen where nobody
+/// listens on a port that the system gives out.
+fn is_itself(stream: &TcpStream) -> bool {
+    matches!((stream.local_addr(), stream.peer_addr()), (Ok(a), Ok(b)) if a == b)
+}
+
+fn unknown(to: &Destination) -> Refusal {
+    let why = format!("Cannot connect to '{to}': the name could not be found.");
+    Refusal::new(Reason::Unreachable, why)
+}
+
+fn unreachable(to: &Destination, error: &io::Error) -> Refusal {
+    let why = match error.kind() {
+        ErrorKind::ConnectionRefused => "nobody listens there",
+        ErrorKind::TimedOut => "it does not answer",
+        ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable => "there is no way there",
+        ErrorKind::ConnectionReset => "it closed the connection",
+        _ => "the connection could not be made",
+    };
+    Refusal::new(Reason::Unreachable, format!("Cannot connect to '{to}': {why}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use zonekeep_policy::hosts::{ConnectVerdict, HostPattern, Hosts, PresetHosts, judge_connect};
+    use zonekeep_policy::policy::Consent;
+    use zonekeep_policy::source::Ruled;
+
+    use super::*;
+    use crate::gate::Refused;
+
+    #[test]
+    fn the_machines_own_addresses_are_known() {
+        assert!(is_own(Ipv4Addr::LOCALHOST.into()));
+        assert!(is_own(Ipv4Addr::new(127, 9, 9, 9).into()));
+        for other in ["192.0.2.1", "203.0.113.9", "2001:db8::1"] {
+            assert!(!is_own(other.parse().unwrap()), "{other}");
+        }
+    }
+
+    #[test]
+    fn names_of_the_machine_are_found_in_its_file() {
+        let text = "127.0.0.1 localhost\n# 192.0.2.9 a.test\n192.0.2.1\tx A.test #b.test\r\n\
+                    2001:db8::1 a.test\nfe80::1%lo a.test\nnonsense a.test\n192.0.2.2 a.test.evil\n";
+        let found = |name: &str| {
+            let found = in_hosts_file(text, name);
+            found.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(found("a.test"), "192.0.2.1 2001:db8::1");
+        assert_eq!(found("b.test"), "");
+        assert_eq!(found("192.0.2.1"), "");
+        assert_eq!(look_up("localhost").first().map(IpAddr::is_loopback), Some(true));
+        assert!(look_up("nowhere.invalid").is_empty());
+    }
+
+    #[test]
+    fn a_way_that_ends_here_is_known() {
+        let cases = [
+            ("203.0.113.1", "203.0.113.1", true),
+            ("127.0.0.1", "203.0.113.1", true),
+            ("::1", "2001:db8::1", true),
+            ("::ffff:203.0.113.1", "203.0.113.1", true),
+            ("203.0.113.2", "203.0.113.1", false),
+        ];
+        for (start, end, here) in cases {
+            assert_eq!(ends_here(start.parse().unwrap(), end.parse().unwrap()), here, "{start}");
+        }
+    }
+
+    fn permit(allow: &[&str], to: &str) -> (Network, ConnectPermit) {
+        let pattern = |text: &&str| Ruled::default_of(HostPattern::parse(text).unwrap());
+        let allow = allow.iter().map(pattern).collect();
+        let network = Network::Hosts(Hosts { allow, ..Hosts::default() });
+        let consent = Ruled::default_of(Consent::Tool);
+        let to = Destination::parse(to).unwrap();
+        match judge_connect(&network, &PresetHosts::new(), &consent, &to).verdict {
+            ConnectVerdict::Allow(permit) => (network, permit),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn only_checked_addresses_are_dialled() {
+        struct Nobody;
+        impl Desk for Nobody {
+            fn ask(&self, _: &zonekeep_policy::hosts::ConnectQuestion) -> Result<(), Refused> {
+                Ok(())
+            }
+            fn tell(&self, _: &Event) {}
+        }
+        let (account, workers) = (Arc::default(), Workers::start(1).unwrap());
+        let (limits, desk): (_, Arc<dyn Desk>) = (Limits::none(), Arc::new(Nobody));
+        let cases: [(&[&str], &str, &[&str], &str); 9] = [
+            // allowed, wanted, found, what is dialled
+            (&["a.test"], "a.test:443", &["192.0.2.1", "2001:db8::1"], "192.0.2.1 2001:db8::1"),
+            (&["a.test"], "a.test:443", &["127.0.0.1", "10.0.0.1", "192.0.2.1"], "192.0.2.1"),
+            (&["a.test"], "a.test:443", &["::ffff:192.0.2.1", "192.0.2.1"], "192.0.2.1"),
+            (&["a.test"], "a.test:443", &["::ffff:127.0.0.1"], "loopback"),
+            (&["a.test"], "a.test:443", &["169.254.169.254"], "metadata"),
+            (&["a.test"], "a.test:443", &[], "could not be found"),
+            (&["a.test", "10.0.0.0/8"], "a.test:443", &["10.0.0.1"], "10.0.0.1"),
+            (&["a.test", "127.0.0.7"], "a.test:443", &["127.0.0.7"], "127.0.0.7"),
+            (&["localhost:80"], "localhost:80", &["192.0.2.1", "127.0.0.1"], "127.0.0.1"),
+        ];
+        for (allow, to, found, want) in cases {
+            let (network, permit) = permit(allow, to);
+            let dialer = Dialer {
+                network: &network,
+                limits: &limits,
+                account: &account,
+                desk: &desk,
+                workers: &workers,
+            };
+            let port = permit.to().port;
+            let found = found.iter().map(|ip| SocketAddr::new(ip.parse().unwrap(), port)).collect();
+            let got = match dialer.checked(&permit, found) {
+                Ok(addresses) => {
+                    let all: Vec<_> = addresses.iter().map(|at| at.ip().to_string()).collect();
+                    all.join(" ")
+                }
+                Err(refusal) => refusal.detail,
+            };
+            assert!(got == want || got.contains("Cannot") && got.contains(want), "{to}: {got}");
+        }
+    }
+}

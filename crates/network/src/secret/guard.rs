@@ -1,0 +1,212 @@
+//! What becomes of placeholders in the requests of a connection.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
+use zonekeep_policy::hosts::Destination;
+
+use super::scanner::Scanner;
+use super::{Needles, Secret, Wiped, forms};
+use crate::event::{Reason, Refusal};
+use crate::http::{Head, Header, Heads};
+use crate::mask::Mask;
+
+/// The longest header with a value in it.
+const MAX_HEADER: usize = 32 * 1024;
+
+/// Reads base64 with or without the signs at its end.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// What a request travels in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wire {
+    /// TLS that is ended here, to a server whose certificate was checked.
+    Tls,
+    /// What everybody on the way can read.
+    Plain,
+}
+
+/// The secrets of a session.
+#[derive(Debug)]
+pub(crate) struct Secrets {
+    all: Vec<Secret>,
+    /// The placeholders, in each form.
+    placeholders: Needles,
+    /// Whose placeholder each of these is.
+    owners: Vec<usize>,
+}
+
+impl Secrets {
+    pub(crate) fn new(all: Vec<Secret>) -> Secrets {
+        let (mut placeholders, mut owners) = (Vec::new(), Vec::new());
+        for (owner, secret) in all.iter().enumerate() {
+            let placeholder = secret.placeholder.as_bytes();
+            for form in forms::base64(placeholder).into_iter().chain([placeholder.to_vec()]) {
+                placeholders.push(Wiped(form));
+                owners.push(owner);
+            }
+        }
+        Secrets { all, placeholders: Needles::new(placeholders), owners }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Returns whether TLS to a destination is ended here, for a secret's sake.
+    pub(crate) fn ends_tls(&self, to: &Destination) -> bool {
+        self.all.iter().any(|secret| secret.goes_to(to))
+    }
+
+    /// Returns what looks at the requests of a connection, and puts the values in.
+    pub(crate) fn heads(self: &Arc<Self>, to: &Destination, wire: Wire) -> Box<dyn Heads> {
+        let sent = self.sent(to, wire).map(|(which, _)| which).collect();
+        Box::new(Guard { secrets: Arc::clone(self), sent, scanner: Scanner::default() })
+    }
+
+    /// Returns what looks for placeholders in what is no HTTP, or cannot be read.
+    pub(crate) fn scan(self: &Arc<Self>) -> Box<dyn Heads> {
+        Box::new(Guard { secrets: Arc::clone(self), sent: Vec::new(), scanner: Scanner::default() })
+    }
+
+    /// Returns what has to be masked in the answers of a destination, if any
+    /// value is ever sent there: also over another connection.
+    pub(crate) fn mask(&self, to: &Destination) -> Option<Mask> {
+        let mask = Mask::new(self.all.iter().filter(|secret| secret.goes_to(to)));
+        (!mask.is_empty()).then_some(mask)
+    }
+
+    /// Returns the secrets whose values may be sent to a destination.
+    fn sent(&self, to: &Destination, wire: Wire) -> impl Iterator<Item = (usize, &Secret)> {
+        let safe = wire == Wire::Tls || to.host.is_localhost();
+        self.all.iter().enumerate().filter(move |(_, secret)| safe && secret.goes_to(to))
+    }
+
+    /// Refuses text that has a placeholder.
+    fn refuse(&self, text: &[u8], place: &str) -> Result<(), Refusal> {
+        match self.placeholders.find(text, 0) {
+            Some((_, which)) => Err(self.refusal(which, place)),
+            None => Ok(()),
+        }
+    }
+
+    fn refusal(&self, which: usize, place: &str) -> Refusal {
+        let secret = &self.all[self.owners[which]];
+        let detail = format!(
+            "the secret {} does not belong {place}: it is only sent {}, over TLS",
+            secret.name,
+            secret.whereto()
+        );
+        Refusal::new(Reason::Secret, detail)
+    }
+}
+
+/// Looks at the requests of one connection.
+struct Guard {
+    secrets: Arc<Secrets>,
+    /// The secrets whose values may be sent.
+    sent: Vec<usize>,
+    scanner: Scanner,
+}
+
+impl Heads for Guard {
+    fn check(&mut self, head: &mut Head) -> Result<(), Refusal> {
+        self.scanner.restart();
+        let mut put = false;
+        for header in &mut head.headers {
+            for &which in &self.sent {
+                put |= put_value(header, &self.secrets.all[which])?;
+            }
+        }
+        if !self.sent.is_empty() {
+            keep_readable(head, put);
+        }
+        let secrets = &self.secrets;
+        secrets.refuse(head.method.as_bytes(), "in the method of a request")?;
+        secrets.refuse(head.target.as_bytes(), "in the address of a request")?;
+        secrets.refuse(&forms::unescaped(head.target.as_bytes()), "in the address of a request")?;
+        for Header { name, value } in &head.headers {
+            secrets.refuse(name.as_bytes(), "in the name of a header")?;
+            secrets.refuse(value, &format!("in the header {name} of this request"))?;
+        }
+        Ok(())
+    }
+
+    fn outgoing(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+        match self.scanner.push(&self.secrets.placeholders, bytes) {
+            Some(which) => Err(self.secrets.refusal(which, "in what is sent here")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Asks for answers that can be masked: not compressed and, where the request
+/// has a value in it, not only a part that might begin within the value.
+fn keep_readable(head: &mut Head, put: bool) {
+    const COMPRESSED: &[&str] = &["accept-encoding", "sec-websocket-extensions"];
+    const PARTS: &[&str] = &["range", "if-range"];
+    let dropped = [COMPRESSED, if put { PARTS } else { &[] }].concat();
+    head.headers
+        .retain(|header| !dropped.iter().any(|name| header.name.eq_ignore_ascii_case(name)));
+    let (name, value) = ("Accept-Encoding".to_owned(), b"identity".to_vec());
+    head.headers.push(Header { name, value });
+}
+
+/// Puts the value in the place of the placeholder, where the header is the
+/// secret's; returns whether it did.
+fn put_value(header: &mut Header, secret: &Secret) -> Result<bool, Refusal> {
+    if !header.name.eq_ignore_ascii_case(&secret.header) {
+        return Ok(false);
+    }
+    let put = |text: &[u8]| replace(text, secret.placeholder.as_bytes(), &secret.value.0);
+    let changed = put(&header.value).or_else(|| {
+        let (scheme, decoded) = basic(&header.value)?;
+        Some([scheme, STANDARD.encode(put(&decoded)?).as_bytes()].concat())
+    });
+    let Some(changed) = changed else { return Ok(false) };
+    header.value = changed;
+    if header.value.len() > MAX_HEADER {
+        let detail = format!("the header {} is too long with the secret in it", header.name);
+        return Err(Refusal::new(Reason::Secret, detail));
+    }
+    Ok(true)
+}
+
+/// Takes `Basic dXNlcjpwYXNz` apart.
+fn basic(value: &[u8]) -> Option<(&[u8], Vec<u8>)> {
+    const SCHEME: &[u8] = b"basic ";
+    let (scheme, encoded) = value.split_at_checked(SCHEME.len())?;
+    let encoded = encoded.trim_ascii();
+    let decoded = LENIENT.decode(encoded).ok()?;
+    scheme.eq_ignore_ascii_case(SCHEME).then_some((scheme, decoded))
+}
+
+/// Puts one text in the place of another wherever it stands; `None` where it does not.
+fn replace(text: &[u8], old: &[u8], new: &[u8]) -> Option<Vec<u8>> {
+    let needle = Needles::new(vec![Wiped(old.to_vec())]);
+    let (mut changed, mut done) = (Vec::new(), 0);
+    while let Some((at, _)) = needle.find(text, done) {
+        changed.extend_from_slice(&text[done..at]);
+        changed.extend_from_slice(new);
+        done = at + old.len();
+        // Too long already; more would only be more to throw away.
+        if changed.len() > MAX_HEADER {
+            break;
+        }
+    }
+    if done == 0 {
+        return None;
+    }
+    changed.extend_from_slice(&text[done..]);
+    Some(changed)
+}
+
+#[cfg(test)]
+#[path = "guard_tests.rs"]
+mod tests;
