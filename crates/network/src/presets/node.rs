@@ -150,12 +150,7 @@ fn read_npmrc(look: &mut Look<'_>, config: &Config) -> Registries {
             continue;
         }
         let Some(value) = ini::filled(&entry.value, |name| look.var(name)) else {
-            if entry.value.contains("://") {
-                look.warn(format!(
-                    "{} has an address with a variable in line {}, which is left out",
-                    config.shown, entry.line
-                ));
-            }
+            warn_unfilled(look, config, &entry.value, entry.line);
             continue;
         };
         let said = config.said(&value, entry.line);
@@ -321,16 +316,21 @@ fn find_new_yarn(look: &mut Look<'_>) -> bool {
     own.main.is_some()
 }
 
+/// Says that an address is left out because of a variable in it.
+fn warn_unfilled(look: &mut Look<'_>, config: &Config, value: &str, line: usize) {
+    if value.contains("://") {
+        look.warn(format!(
+            "{} has an address with a variable in line {line}, which is left out",
+            config.shown
+        ));
+    }
+}
+
 fn read_yarn_yaml(look: &mut Look<'_>, config: &Config) -> Registries {
     let mut registries = Registries::default();
     for entry in yaml::entries(&config.text) {
         let Some(value) = ini::filled(&entry.value, |name| look.var(name)) else {
-            if entry.value.contains("://") {
-                look.warn(format!(
-                    "{} has an address with a variable in line {}, which is left out",
-                    config.shown, entry.line
-                ));
-            }
+            warn_unfilled(look, config, &entry.value, entry.line);
             continue;
         };
         let said = config.said(&value, entry.line);
