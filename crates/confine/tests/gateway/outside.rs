@@ -65,6 +65,10 @@ fn sockets_are_as_the_plan_says(world: &World) {
         let at = rustix::net::getsockname(socket).unwrap();
         assert_eq!(SocketAddr::try_from(at).unwrap(), listen.at);
         assert_eq!(rustix::net::sockopt::socket_acceptconn(socket).unwrap(), !listen.udp);
+        if !listen.udp {
+            // Nothing holds bytes back on their way through the sandbox.
+            assert_eq!(rustix::net::sockopt::tcp_congestion(socket).unwrap(), "reno");
+        }
         let flags = rustix::io::fcntl_getfd(socket).unwrap();
         assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
         numbers.insert(rustix::fs::fstat(socket).unwrap().st_ino.to_string());
