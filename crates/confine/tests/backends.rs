@@ -50,6 +50,7 @@ const TESTS: &[(&str, Test)] = &[
     ("private_files_are_limited", private_files_are_limited),
     ("a_terminal_of_its_own", a_terminal_of_its_own),
     ("a_large_program_with_threads_starts_sandboxes", a_large_program_with_threads),
+    ("a_launcher_that_was_split_off_serves_many", a_launcher_that_was_split_off_serves_many),
 ];
 
 fn main() {
@@ -629,6 +630,44 @@ fn a_large_program_with_threads(world: &World) {
 }
 
 /// What this program does as another one.
+/// Commands one after another and at once, each of which says how many supervisors
+/// there are.
+fn a_launcher_that_was_split_off_serves_many(world: &World) {
+    let served = |how: &str| {
+        let dir = world.dir.path().to_str().unwrap();
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["helper", "serve", how, world.backend.as_str(), dir])
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit())
+            .output()
+            .unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let (split, started) = (served("split"), served("started"));
+    if world.backend == Backend::Namespaces {
+        // The one that has the command; and one more, which waits for the next.
+        assert_eq!((split.as_str(), started.as_str()), ("1 1 1\n", "2 2 2\n"));
+    }
+}
+
+fn serve(world: &World) {
+    let tree = world.tree();
+    let count = "sleep 0.1; cat /proc/[0-9]*/comm | grep -c zonekeep-super";
+    let mut counts = Vec::new();
+    for _ in 0..3 {
+        let run = world.sh(&tree, &format!("{count}; exit 3"));
+        assert_eq!(run.ended.code, Some(3));
+        counts.push(run.output.trim().to_owned());
+    }
+    let running: Vec<_> = (0..8)
+        .map(|i| world.begin(&tree, world.start(&["sh", "-c", "read x; echo $x"]), &[b'0' + i, 10]))
+        .collect();
+    let outputs: String = running.into_iter().map(|running| running.end().output).collect();
+    assert_eq!(outputs, "0\n1\n2\n3\n4\n5\n6\n7\n");
+    println!("{}", counts.join(" "));
+}
+
 fn help(words: &[String]) {
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         // Has that many mebibytes for a while.
@@ -642,6 +681,18 @@ fn help(words: &[String]) {
             memory.resize(size << 20, 1);
             thread::sleep(Duration::from_secs(10));
             assert_eq!(memory[size], 1);
+        }
+        // Starts a sandbox and commands in it.
+        ["serve", how, backend, dir] => {
+            if how == "split" {
+                zonekeep_confine::launcher::split_off();
+            }
+            let mut world = World::new(Backend::named(backend).unwrap());
+            world.dir = tempfile::Builder::new().prefix("serve-").tempdir_in(dir).unwrap();
+            for name in ["in", "out"] {
+                fs::create_dir(world.host(name)).unwrap();
+            }
+            serve(&world);
         }
         // Starts a sandbox with processes that have its standard error.
         ["caller", backend, dir] => {

@@ -243,28 +243,34 @@ pub fn is_pattern(pattern: &str) -> bool {
 
 /// Returns whether a pattern covers a path, given by its names in small letters.
 pub(crate) fn covers(pattern: &str, names: &[Vec<u8>], reach: Reach) -> bool {
-    let parts: Vec<Vec<u8>> =
-        pattern.split('/').map(|part| part.to_ascii_lowercase().into_bytes()).collect();
-    (0..names.len()).any(|start| covers_from(&parts, &names[start..], reach))
+    (0..names.len()).any(|start| covers_from(pattern, &names[start..], reach))
 }
 
 /// Matches from a given depth on; `.cargo/config` covers `.cargo/config` and, as
 /// a tree, `.cargo`, because a directory put there brings its own `config`.
-fn covers_from(parts: &[Vec<u8>], names: &[Vec<u8>], reach: Reach) -> bool {
-    for (i, part) in parts.iter().enumerate() {
-        if part == b"**" {
+fn covers_from(pattern: &str, names: &[Vec<u8>], reach: Reach) -> bool {
+    for (i, part) in pattern.split('/').enumerate() {
+        if part == "**" {
             // The directory itself too: replacing it replaces what is below.
             return true;
         }
         match names.get(i) {
             None => return reach == Reach::Tree,
-            Some(name) if !name_matches(part, name) => return false,
+            Some(name) if !part_matches(part, name) => return false,
             Some(_) => {}
         }
     }
     // Something below a file's name counts too: a directory of that name stands
     // in the file's way.
     true
+}
+
+/// Matches one name in small letters against a part in any.
+fn part_matches(part: &str, name: &[u8]) -> bool {
+    match part.contains('*') {
+        true => name_matches(part.to_ascii_lowercase().as_bytes(), name),
+        false => part.as_bytes().eq_ignore_ascii_case(name),
+    }
 }
 
 /// Matches one name against a part with `*`.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::guard::Guard;
 use super::maps::Owners;
 use super::tree::{Fixed, Ground, Sources};
-use super::{Trouble, Try, gateway, hide, init};
+use super::{Pace, Trouble, Try, gateway, hide, init};
 use crate::plan::{Backend, Network, Plan};
 use crate::sys::{self, Side};
 use crate::wire::{self, MAX_FDS};
@@ -27,6 +27,7 @@ use crate::wire::{self, MAX_FDS};
 struct Task<'w> {
     plan: Cow<'w, Plan>,
     taken: Option<Kinds>,
+    pace: Pace,
 }
 
 /// For each bind that is there, whether it is a directory.
@@ -137,6 +138,7 @@ impl First {
         plan: &Plan,
         sandbox: &UnixStream,
         keeper: &UnixStream,
+        pace: Pace,
     ) -> Result<(Self, UnixStream), Trouble> {
         debug_assert!(plan.backend == Backend::Namespaces);
         debug_assert!(Space::of(&plan.network) == self.space);
@@ -154,7 +156,7 @@ impl First {
         let (life, seen) = UnixStream::pair().during(|| "make a socket".to_owned())?;
         let taken = sources.as_ref().map(Sources::kinds);
         let beside = [sandbox.as_fd(), seen.as_fd()];
-        self.tell(&Task { plan: Cow::Borrowed(plan), taken }, &beside)?;
+        self.tell(&Task { plan: Cow::Borrowed(plan), taken, pace }, &beside)?;
         let fds: Vec<BorrowedFd<'_>> = sources.iter().flat_map(Sources::mounts).collect();
         for part in fds.chunks(MAX_FDS) {
             self.tell(&(), part)?;
@@ -185,7 +187,8 @@ fn be(words: UnixStream, owners: &Owners, space: Space, keeper: &UnixStream) -> 
         sys::exit(1);
     }
     let ground = prepare(owners, space, keeper);
-    let Some((plan, kinds, sandbox, seen)) = hear_plan(&words) else { sys::exit(1) };
+    let Some((task, sandbox, seen)) = hear_task(&words) else { sys::exit(1) };
+    let Task { plan, taken: kinds, pace } = task;
     let built = ground.and_then(|ground| {
         if let Some(gateway) = plan.network.gateway() {
             gateway::hand_out(gateway, &sandbox)?;
@@ -208,7 +211,9 @@ fn be(words: UnixStream, owners: &Owners, space: Space, keeper: &UnixStream) -> 
     });
     drop(words);
     sys::exit(match built {
-        Ok((signals, unwatched)) => init::serve(&plan, sandbox, signals, unwatched, Some(seen)),
+        Ok((signals, unwatched)) => {
+            init::serve(&plan, sandbox, signals, unwatched, Some(seen), pace)
+        }
         Err(trouble) => {
             trouble.tell(&sandbox);
             1
@@ -234,10 +239,10 @@ fn prepare(owners: &Owners, space: Space, keeper: &UnixStream) -> Result<Ground,
     Ground::new(devices)
 }
 
-fn hear_plan(words: &UnixStream) -> Option<(Plan, Option<Kinds>, UnixStream, UnixStream)> {
-    let (Task { plan, taken }, fds) = wire::receive::<Task<'_>>(words).ok()??;
+fn hear_task(words: &UnixStream) -> Option<(Task<'static>, UnixStream, UnixStream)> {
+    let (task, fds) = wire::receive::<Task<'_>>(words).ok()??;
     let [sandbox, seen] = <[OwnedFd; 2]>::try_from(fds).ok()?.map(UnixStream::from);
-    Some((plan.into_owned(), taken, sandbox, seen))
+    Some((task, sandbox, seen))
 }
 
 fn hear_sources(words: &UnixStream, kinds: Kinds) -> Option<Sources> {

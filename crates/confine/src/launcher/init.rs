@@ -8,7 +8,7 @@ use rustix::process::{Pid, WaitOptions};
 
 use super::command::{self, Post};
 use super::layers::Rules;
-use super::{Trouble, Try, processes};
+use super::{Pace, Trouble, Try, processes};
 use crate::plan::Plan;
 use crate::sys::{self, Side};
 use crate::wire::{self, Built};
@@ -20,8 +20,9 @@ pub(super) fn serve(
     signals: OwnedFd,
     unwatched: Option<String>,
     keeper: Option<UnixStream>,
+    pace: Pace,
 ) -> i32 {
-    match Init::new(plan, socket, signals, unwatched, keeper) {
+    match Init::new(plan, socket, signals, unwatched, keeper, pace) {
         Ok(init) => init.stay(),
         Err((trouble, socket)) => {
             trouble.tell(&socket);
@@ -42,9 +43,9 @@ struct Init<'p> {
     /// What a supervisor says that it has an order by.
     busy: (OwnedFd, OwnedFd),
     supervisors: Vec<Pid>,
-    /// Whether nobody waits for the next order, because no process could be
-    /// started for that.
+    /// Whether nobody waits for the next order.
     unposted: bool,
+    pace: Pace,
 }
 
 impl<'p> Init<'p> {
@@ -54,6 +55,7 @@ impl<'p> Init<'p> {
         signals: OwnedFd,
         unwatched: Option<String>,
         keeper: Option<UnixStream>,
+        pace: Pace,
     ) -> Result<Self, (Trouble, UnixStream)> {
         let make = || {
             let rules = Rules::new(plan)?;
@@ -90,6 +92,7 @@ impl<'p> Init<'p> {
             busy,
             supervisors: Vec::new(),
             unposted: false,
+            pace,
         };
         if let Err(trouble) = init.post().during(|| "start a process".to_owned()) {
             return Err((trouble, init.socket));
@@ -101,9 +104,14 @@ impl<'p> Init<'p> {
 
     fn stay(mut self) -> i32 {
         loop {
+            // Orders are for the supervisor that waits, where there is one; this
+            // is for the end.
+            let order = match self.pace {
+                Pace::OnDemand if self.unposted => PollFlags::IN,
+                _ => PollFlags::empty(),
+            };
             let mut polled = [
-                // Orders are for the supervisor that waits; this is for the end.
-                PollFd::new(&self.socket, PollFlags::empty()),
+                PollFd::new(&self.socket, order),
                 PollFd::new(&self.signals, PollFlags::IN),
                 PollFd::new(&self.busy.0, PollFlags::IN),
                 // Without the keeper nothing is guarded.
@@ -113,30 +121,34 @@ impl<'p> Init<'p> {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(_) => break,
             }
-            let [gone, ended, busy, alone] = polled.map(|fd| !fd.revents().is_empty());
-            if gone || alone || ended && !self.reap() {
+            let [asked, ended, busy, alone] = polled.map(|fd| fd.revents());
+            let gone = !asked.difference(PollFlags::IN).is_empty() || !alone.is_empty();
+            if gone || !ended.is_empty() && !self.reap() {
                 break;
             }
-            if busy {
+            if !busy.is_empty() {
                 let mut byte = [0];
                 if rustix::io::read(&self.busy.0, &mut byte).is_err() {
                     break;
                 }
                 self.unposted = true;
             }
-            // Where there is no room for a process now there is when one has ended.
-            if self.unposted {
+            if self.unposted && (self.pace == Pace::Ahead || !asked.is_empty()) {
                 self.unposted = self.post().is_err();
-            }
-            if self.unposted && self.supervisors.is_empty() {
-                break;
+                if self.unposted && self.supervisors.is_empty() {
+                    break;
+                }
+                // Where there is no room for a process now there is when one has
+                // ended, and not before.
+                if self.unposted {
+                    self.pace = Pace::Ahead;
+                }
             }
         }
         self.end()
     }
 
-    /// Has a supervisor wait for the next order. One always does, so that a
-    /// command does not have to wait for its supervisor to be made.
+    /// Has a supervisor wait for the next order.
     fn post(&mut self) -> std::io::Result<()> {
         match sys::fork()? {
             Side::Parent(pid) => {

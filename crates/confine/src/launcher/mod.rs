@@ -28,6 +28,7 @@ use std::os::unix::net::UnixStream;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{DumpableBehavior, Pid, Signal, WaitOptions};
+use serde::{Deserialize, Serialize};
 
 use self::first::First;
 use self::guard::Guard;
@@ -79,7 +80,7 @@ fn become_or_get_ready() -> Vec<u8> {
     args.for_each(sys::forget);
     let inside = first == INSIDE.as_bytes();
     if name == NAME.as_bytes() || inside && name == PLACE.as_bytes() {
-        let code = if inside { run_inside() } else { run() };
+        let code = if inside { run_inside() } else { run(Pace::Ahead) };
         sys::exit(code);
     }
     crate::tree::this_program_can_launch();
@@ -107,7 +108,7 @@ pub(crate) fn split() -> Option<(Pid, UnixStream)> {
                 sys::place_fd(null.as_fd(), 2)
             };
             // All else that is open is closed there.
-            sys::exit(if connected().is_ok() { run() } else { 1 })
+            sys::exit(if connected().is_ok() { run(Pace::OnDemand) } else { 1 })
         }
     }
 }
@@ -174,7 +175,17 @@ fn is_silent(socket: &UnixStream) -> bool {
     rustix::event::poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
 }
 
-fn run() -> i32 {
+/// When a supervisor is made for the next command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Pace {
+    /// As soon as the one before has a command, so that none has to wait.
+    Ahead,
+    /// When there is a command: where there is one as a rule, another supervisor
+    /// would only be in its way.
+    OnDemand,
+}
+
+fn run(pace: Pace) -> i32 {
     sys::set_name(c"zonekeep-keeper");
     let Ok((socket, signals)) = settle_in() else { return 1 };
     // Away from the caller's terminal.
@@ -197,7 +208,7 @@ fn run() -> i32 {
             return 1;
         }
     };
-    match start(&plan, &sandbox, &socket, ahead) {
+    match start(&plan, &sandbox, &socket, ahead, pace) {
         Ok((guard, init, life)) => {
             drop(sandbox);
             let _ = hide();
@@ -219,7 +230,7 @@ fn run_inside() -> i32 {
     if hide().is_err() {
         return 1;
     }
-    init::serve(&plan, sandbox, signals, None, None)
+    init::serve(&plan, sandbox, signals, None, None, Pace::Ahead)
 }
 
 /// Has nobody look into this process, or into what is split off from it, until
@@ -234,6 +245,7 @@ fn start(
     sandbox: &UnixStream,
     keeper: &UnixStream,
     ahead: Option<First>,
+    pace: Pace,
 ) -> Result<(Option<Guard>, Pid, UnixStream), Trouble> {
     gateway::fits(plan)?;
     if !plan.backend.has_own_tree() {
@@ -241,7 +253,7 @@ fn start(
     }
     let guard = || plan.watch.as_ref().map(|watch| Guard::start(plan, watch)).transpose();
     if plan.backend == Backend::Namespaces {
-        let (first, life) = First::of(plan, ahead, keeper)?.build(plan, sandbox, keeper)?;
+        let (first, life) = First::of(plan, ahead, keeper)?.build(plan, sandbox, keeper, pace)?;
         // It builds while this process looks at the zones.
         let guard = guard()?;
         let init = first.guard(guard.as_ref())?;
@@ -269,7 +281,7 @@ fn start(
                     // A flood of processes must not keep supervisors from
                     // seeing it; the commands themselves get no more than usual.
                     let _ = rustix::process::nice(-10);
-                    be_first(plan, sandbox, keeper, guard.as_ref())
+                    be_first(plan, sandbox, keeper, guard.as_ref(), pace)
                 }
             }
         }
@@ -301,7 +313,13 @@ impl Above<'_> {
 }
 
 /// Goes on as the first process of a sandbox that is ready to be served.
-fn be_first(plan: &Plan, sandbox: &UnixStream, keeper: Above<'_>, guard: Option<&Guard>) -> ! {
+fn be_first(
+    plan: &Plan,
+    sandbox: &UnixStream,
+    keeper: Above<'_>,
+    guard: Option<&Guard>,
+    pace: Pace,
+) -> ! {
     let serve = || {
         hide()?;
         let sandbox = sandbox.try_clone()?;
@@ -310,7 +328,7 @@ fn be_first(plan: &Plan, sandbox: &UnixStream, keeper: Above<'_>, guard: Option<
     };
     let Ok((sandbox, signals, keeper)) = serve() else { sys::exit(1) };
     let unwatched = guard.and_then(Guard::unwatched).map(str::to_owned);
-    sys::exit(init::serve(plan, sandbox, signals, unwatched, Some(keeper)))
+    sys::exit(init::serve(plan, sandbox, signals, unwatched, Some(keeper), pace))
 }
 
 /// A home directory that was made for a sandbox without a tree of its own, and

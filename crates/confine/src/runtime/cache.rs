@@ -9,19 +9,22 @@
 //! Nothing of `sandbox.env` and `sandbox.pass_env` is kept: those are added later.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
 use std::fs::{self, Metadata, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Write;
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
+use zonekeep_policy::path::{escape, unescape};
 
 use super::look::Used;
 use super::{Host, Runtime, Settings};
-use crate::plan::{Entry, Network, text, text_map};
+use crate::plan::{Entry, Network, text_map};
 
 /// How many answers are kept; a user has about one for each project.
 const MOST: usize = 64;
@@ -30,66 +33,80 @@ const QUIET: Duration = Duration::from_secs(24 * 60 * 60);
 /// What changed so recently could change again without a trace in its times.
 const UNSURE: Duration = Duration::from_secs(2);
 
-/// What was found, and what it was found from.
+/// What was found, and the question.
+///
+/// What it was found from follows in the same file, a line for each path: how it
+/// was, and its name. It is compared as text, for that is read faster.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
     key: String,
-    seen: Vec<Seen>,
     entries: Vec<Entry>,
     #[serde(with = "text_map")]
     env: BTreeMap<OsString, OsString>,
     notes: Vec<String>,
 }
 
-/// A path, and how it was when it was looked at.
-#[derive(Debug, Serialize, Deserialize)]
-struct Seen {
-    #[serde(with = "text")]
-    path: PathBuf,
-    what: What,
+/// How much of a path matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Matters {
+    /// What it is: of a directory only its device, number, mode and owner.
+    Name,
+    /// What is in it as well: the same, its size and its times.
+    Content,
 }
 
-/// How a path was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-enum What {
-    /// Nothing.
-    Nothing,
-    /// A directory of which only its own entry matters: device, number, mode and
-    /// owner.
-    Dir(u64, u64, u32, u32),
-    /// Anything whose content matters: the same, its size and its times.
-    Whole(u64, u64, u32, u32, u64, [i64; 4]),
-}
-
-impl What {
-    fn of(meta: Option<&Metadata>, content: bool) -> Self {
-        let Some(meta) = meta else { return What::Nothing };
-        let (dev, ino, mode, uid) = (meta.dev(), meta.ino(), meta.mode(), meta.uid());
-        if meta.is_dir() && !content {
-            return What::Dir(dev, ino, mode, uid);
-        }
-        let times = [meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()];
-        What::Whole(dev, ino, mode, uid, meta.size(), times)
+impl Matters {
+    /// Returns how what stands in a line was looked at.
+    fn of(how: &str) -> Self {
+        if how.starts_with('=') { Matters::Content } else { Matters::Name }
     }
 
-    fn now(&self, path: &Path) -> Option<Self> {
-        let meta = match fs::symlink_metadata(path) {
+    /// Writes how a path is; it has no space in it.
+    fn describe(self, meta: Option<&Metadata>, out: &mut String) {
+        let Some(meta) = meta else { return out.push('-') };
+        let (dev, ino, mode, uid) = (meta.dev(), meta.ino(), meta.mode(), meta.uid());
+        // Writing to a string does not fail.
+        let _ = match self {
+            Matters::Name if meta.is_dir() => write!(out, "/{dev},{ino},{mode},{uid}"),
+            _ => write!(
+                out,
+                "={dev},{ino},{mode},{uid},{},{},{},{},{}",
+                meta.size(),
+                meta.mtime(),
+                meta.mtime_nsec(),
+                meta.ctime(),
+                meta.ctime_nsec(),
+            ),
+        };
+    }
+}
+
+/// Returns whether everything is as it was.
+fn is_same(seen: &str) -> bool {
+    let mut now = String::new();
+    seen.lines().all(|line| {
+        let Some((how, name)) = line.split_once(' ') else { return false };
+        let path = unescape(name);
+        let meta = match fs::symlink_metadata(OsStr::from_bytes(&path)) {
             Ok(meta) => Some(meta),
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) => {
                 None
             }
-            Err(_) => return None,
+            Err(_) => return false,
         };
-        Some(What::of(meta.as_ref(), matches!(self, What::Whole(..))))
-    }
+        now.clear();
+        Matters::of(how).describe(meta.as_ref(), &mut now);
+        now == how
+    })
 }
 
 /// Returns what was found before for the same question, if it is still true.
 pub(super) fn recall(dir: &Path, host: &Host<'_>, settings: &Settings<'_>) -> Option<Runtime> {
     let key = key(host, settings)?;
-    let kept: Kept = serde_json::from_slice(&fs::read(dir.join(name(&key))).ok()?).ok()?;
-    let same = |seen: &Seen| seen.what.now(&seen.path).is_some_and(|now| now == seen.what);
-    (kept.key == key && kept.seen.iter().all(same)).then_some(Runtime {
+    let text = fs::read_to_string(dir.join(name(&key))).ok()?;
+    let (kept, seen) = text.split_once('\n')?;
+    let kept: Kept = serde_json::from_str(kept).ok()?;
+    (kept.key == key && is_same(seen)).then_some(Runtime {
         entries: kept.entries,
         env: kept.env,
         notes: kept.notes,
@@ -109,8 +126,10 @@ pub(super) fn keep(
     let Some(seen) = seen(used) else { return };
     let file = dir.join(name(&key));
     let (entries, env) = (found.entries.clone(), found.env.clone());
-    let kept = Kept { key, seen, entries, env, notes: found.notes.clone() };
-    let Ok(bytes) = serde_json::to_vec(&kept) else { return };
+    let kept = Kept { key, entries, env, notes: found.notes.clone() };
+    let Ok(mut text) = serde_json::to_string(&kept) else { return };
+    text.push('\n');
+    text.push_str(&seen);
     make_room(dir);
     // Named by process: two that keep the same answer do not meet.
     let fresh = file.with_extension(std::process::id().to_string());
@@ -119,16 +138,16 @@ pub(super) fn keep(
         .create_new(true)
         .mode(0o600)
         .open(&fresh)
-        .and_then(|mut file| file.write_all(&bytes))
+        .and_then(|mut file| file.write_all(text.as_bytes()))
         .and_then(|()| fs::rename(&fresh, &file));
     if written.is_err() {
         let _ = fs::remove_file(&fresh);
     }
 }
 
-/// Returns how everything is that was looked at; `None` where something of it
-/// has just changed.
-fn seen(used: &Used) -> Option<Vec<Seen>> {
+/// Returns how everything is that was looked at, in lines; `None` where something
+/// of it has just changed.
+fn seen(used: &Used) -> Option<String> {
     let now = SystemTime::now();
     let age = |meta: &Metadata| {
         let changed = Duration::new(meta.ctime().try_into().ok()?, meta.ctime_nsec() as u32);
@@ -152,17 +171,19 @@ fn seen(used: &Used) -> Option<Vec<Seen>> {
             names.push(name);
         }
     }
-    let mut seen = Vec::new();
-    for (path, content) in wholes
+    let names = names.into_iter().filter(|name| !wholes.contains(*name));
+    let all = wholes
         .iter()
-        .map(|path| (path, true))
-        .chain(names.into_iter().filter(|name| !wholes.contains(*name)).map(|name| (name, false)))
-    {
+        .map(|path| (path, Matters::Content))
+        .chain(names.map(|path| (path, Matters::Name)));
+    let mut seen = String::new();
+    for (path, matters) in all {
         let meta = fs::symlink_metadata(path).ok();
-        if content && age(meta.as_ref()?).is_none_or(|age| age < UNSURE) {
+        if matters == Matters::Content && age(meta.as_ref()?).is_none_or(|age| age < UNSURE) {
             return None;
         }
-        seen.push(Seen { path: path.clone(), what: What::of(meta.as_ref(), content) });
+        matters.describe(meta.as_ref(), &mut seen);
+        let _ = writeln!(seen, " {}", escape(path.as_os_str().as_bytes()));
     }
     Some(seen)
 }

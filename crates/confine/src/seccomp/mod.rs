@@ -215,17 +215,23 @@ pub fn compile(arch: Arch) -> Vec<Instruction> {
 fn search(arch: Arch, numbers: &[u32]) -> Vec<Instruction> {
     if let [] | [_] = numbers {
         let Some(&number) = numbers.first() else { return vec![answer(None)] };
-        let mut leaf = vec![jump(JUMP_EQUAL, number, 1, 0), answer(None)];
-        for line in TABLE.iter().filter(|line| line.number(arch) == Some(number)) {
-            leaf.extend(body(line));
-        }
+        let lines = TABLE.iter().filter(|line| line.number(arch) == Some(number));
+        let bodies: Vec<Instruction> = lines.flat_map(body).collect();
+        let past = u8::try_from(bodies.len()).expect("a call has few lines");
+        let mut leaf = vec![jump(JUMP_EQUAL, number, 0, past)];
+        leaf.extend(bodies);
         leaf.push(answer(None));
         return leaf;
     }
     let (low, high) = numbers.split_at(numbers.len() / 2);
     let low = search(arch, low);
-    let past = u32::try_from(low.len()).expect("a filter is short");
-    let mut program = vec![jump(JUMP_AT_LEAST, high[0], 0, 1), jump(JUMP, past, 0, 0)];
+    let mut program = match u8::try_from(low.len()) {
+        Ok(past) => vec![jump(JUMP_AT_LEAST, high[0], past, 0)],
+        Err(_) => {
+            let past = u32::try_from(low.len()).expect("a filter is short");
+            vec![jump(JUMP_AT_LEAST, high[0], 0, 1), jump(JUMP, past, 0, 0)]
+        }
+    };
     program.extend(low);
     program.extend(search(arch, high));
     program

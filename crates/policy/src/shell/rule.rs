@@ -235,6 +235,11 @@ impl Layer {
         all
     }
 
+    /// Returns whether there is a rule that blocks anything.
+    pub(crate) fn blocks(&self) -> bool {
+        self.rules.iter().any(|rule| rule.approval == Approval::Blocked)
+    }
+
     /// Returns the rule that blocks a command, whether or not agents can run any.
     pub(crate) fn blocking(&self, facts: &Facts<'_>) -> Option<&ShellRule> {
         let mut rules = self.candidates(facts).into_iter().map(|index| &self.rules[index]);
