@@ -53,6 +53,29 @@ fn main() {
     table.print();
 }
 
+/// What `zonekeep run` hides of `/proc`.
+const HIDDEN: [&str; 15] = [
+    "acpi",
+    "asound",
+    "config.gz",
+    "driver",
+    "interrupts",
+    "kallsyms",
+    "kcore",
+    "key-users",
+    "keys",
+    "kmsg",
+    "latency_stats",
+    "sched_debug",
+    "scsi",
+    "timer_list",
+    "timer_stats",
+];
+
+/// The small files that it makes in `/etc`.
+const SMALL: [&str; 7] =
+    ["group", "hostname", "hosts", "nsswitch.conf", "passwd", "resolv.conf", "shells"];
+
 /// A place with one directory that commands may write.
 struct Bench {
     _temp: tempfile::TempDir,
@@ -107,16 +130,27 @@ impl Bench {
         runs(self.zonekeep(&["run"], &["true"]))
     }
 
-    /// Returns the arguments that give `bwrap` what the plan of `zonekeep run`
-    /// has: less, by a filter for system calls and small files in `/etc`.
+    /// Returns the arguments that have `bwrap` isolate as `zonekeep run` does, as
+    /// far as it can: without a filter for system calls, Landlock, limits, a guard
+    /// and a record.
     fn bubblewrap(&self, argv: &[&str]) -> Vec<OsString> {
         let mut explain = self.zonekeep(&["explain", "run", "--json"], argv);
         let explained = explain.stdout(Stdio::piped()).output().unwrap();
         let explained: Value = serde_json::from_slice(&explained.stdout).unwrap();
         let mut args: Vec<OsString> = Vec::new();
         let mut add = |words: &[&str]| args.extend(words.iter().map(OsString::from));
-        add(&["--unshare-all", "--new-session", "--die-with-parent", "--clearenv"]);
+        add(&["--unshare-all", "--unshare-user", "--disable-userns"]);
+        add(&["--new-session", "--die-with-parent"]);
+        add(&["--cap-drop", "ALL", "--uid", "1000", "--gid", "1000", "--clearenv"]);
         add(&["--hostname", "zonekeep", "--proc", "/proc", "--dev", "/dev"]);
+        for name in HIDDEN {
+            let path = format!("/proc/{name}");
+            match fs::symlink_metadata(&path) {
+                Ok(meta) if meta.is_dir() => add(&["--tmpfs", &path, "--remount-ro", &path]),
+                Ok(_) => add(&["--ro-bind", "/dev/null", &path]),
+                Err(_) => {}
+            }
+        }
         let list = |name: &str| explained[name].as_array().unwrap().iter();
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         for path in list("private").map(text).filter(|path| !path.starts_with("/dev")) {
@@ -127,6 +161,16 @@ impl Bench {
                 add(&["--symlink", to.to_str().unwrap(), path]);
             }
         }
+        for name in SMALL {
+            let file = self.base.join(name);
+            fs::write(&file, "small\n").unwrap();
+            add(&["--ro-bind", file.to_str().unwrap(), &format!("/etc/{name}")]);
+        }
+        for (at, to) in
+            [("/etc/mtab", "/proc/self/mounts"), ("/etc/os-release", "../usr/lib/os-release")]
+        {
+            add(&["--symlink", to, at]);
+        }
         for mount in list("mounts") {
             let flag = if mount["access"] == "rw" { "--bind" } else { "--ro-bind" };
             add(&[flag, &text(&mount["host"]), &text(&mount["at"])]);
@@ -134,7 +178,7 @@ impl Bench {
         for pair in list("environment") {
             add(&["--setenv", &text(&pair[0]), &text(&pair[1])]);
         }
-        add(&["--chdir", "/work", "--"]);
+        add(&["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/work", "--"]);
         add(argv);
         args
     }
@@ -214,7 +258,7 @@ fn native_codex() -> Option<PathBuf> {
 fn run_true(options: &Options, table: &mut Table, bench: &Bench) {
     let ours = || done(bench.zonekeep(&["run"], &["true"]));
     if options.wants("run_true_bwrap") {
-        let what = "zonekeep run -- true / bwrap with the same mounts";
+        let what = "zonekeep run -- true / bwrap that isolates as much as it can";
         let args = bench.bubblewrap(&["true"]);
         let bwrap = || {
             let mut command = bench.command("bwrap");
@@ -246,6 +290,22 @@ fn run_true(options: &Options, table: &mut Table, bench: &Bench) {
             }
             Some(_) => table.skipped(name, &what, "it does not run here"),
             None => table.skipped(name, &what, "it is not installed (benches/peers/install)"),
+        }
+    }
+    if options.wants("run_true_unshare") {
+        let what = "zonekeep run -- true / unshare with the same namespaces, and nothing else";
+        let unshare = || {
+            let mut command = bench.command("unshare");
+            command.args(["--user", "--map-root-user", "--mount", "--pid", "--fork"]);
+            command.args(["--net", "--ipc", "--uts", "--cgroup", "true"]);
+            command
+        };
+        match runs(unshare()) {
+            true => {
+                let pair = side_by_side(options.size(201, 11), ours, || done(unshare()));
+                table.ratio("run_true_unshare", what, None, pair);
+            }
+            false => table.skipped("run_true_unshare", what, "unshare does not run here"),
         }
     }
     if options.wants("run_true_plain") {
