@@ -181,6 +181,40 @@ fn zones_that_overlap_are_an_error() {
 }
 
 #[test]
+fn rules_that_an_agent_could_write_are_not_obeyed() {
+    let linked = |mode: &str, to: &str| {
+        let project = zones(&format!("    work: {{ path: ./in, mode: {mode} }}\n")).dir("in");
+        let file = project.path("zonekeep.yaml");
+        fs::rename(&file, project.path(to)).unwrap();
+        project.link("zonekeep.yaml", to)
+    };
+    assert_snapshot!(linked("rw", "in/rules.yaml").zonekeep(LIST).to_string(), @"
+    exit 125
+    --- stdout
+
+    --- stderr
+    error: zone 'work': the project file leads to [TEMP]/project/in/rules.yaml, which is writable there
+
+    hint: keep the rules where no agent can write: put the file itself in the link's place (zonekeep.yaml:4)
+    ");
+    // A link on the way is as good as the file.
+    let through = zones("    work: { path: ./in, mode: rw }\n").dir("in");
+    fs::rename(through.path("zonekeep.yaml"), through.path("rules.yaml")).unwrap();
+    let run =
+        through.link("zonekeep.yaml", "in/way").link("in/way", "../rules.yaml").zonekeep(LIST);
+    assert!(run.stderr.contains("leads to [TEMP]/project/in/way"), "{run}");
+    let places = linked("ro", "in/rules.yaml");
+    let run = places.zonekeep(["run", "--rw", "in", "--", "true"]);
+    assert_eq!(run.exit, 125, "{run}");
+    assert!(run.stderr.contains("the project file leads to"), "{run}");
+
+    // Where nobody inside can write, or the name is guarded there.
+    assert_eq!(linked("ro", "in/rules.yaml").zonekeep(LIST).ok(), "work");
+    assert_eq!(linked("rw", "rules.yaml").zonekeep(LIST).ok(), "work");
+    assert_eq!(linked("rw", "in/zonekeep.yaml").zonekeep(LIST).ok(), "work");
+}
+
+#[test]
 fn the_root_a_home_and_the_own_state_are_never_zones() {
     let project = Project::new(PROGRAM);
     let home = project.beside("home").display().to_string();

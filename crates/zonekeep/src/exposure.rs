@@ -73,7 +73,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 }
 
 /// Returns every file, directory and link that an absolute path leads through.
-fn trail(path: &Path) -> Vec<PathBuf> {
+pub(crate) fn trail(path: &Path) -> Vec<PathBuf> {
     let names = |path: &Path| -> Vec<OsString> {
         let named = path.components().filter_map(|part| match part {
             Component::Normal(name) => Some(name.to_owned()),

@@ -14,6 +14,7 @@ use zonekeep_policy::policy::{BackendChoice, Layout, Network};
 use zonekeep_policy::{AgentPath, Approval, At, Mode, Policy, RelPath, Zone};
 
 use crate::command::Placed;
+use crate::exposure;
 use crate::state::StateDir;
 use crate::trust::Reach;
 
@@ -67,6 +68,16 @@ pub enum GroundError {
         /// Where the zone is declared.
         at: At,
     },
+    /// The project file leads into the directory, and it can be written.
+    #[error("zone '{zone}': the project file leads to {}, which is writable there", path.display())]
+    Rules {
+        /// The zone.
+        zone: String,
+        /// What the project file leads to.
+        path: PathBuf,
+        /// Where the zone is declared.
+        at: At,
+    },
     /// Two zones are one in another.
     #[error("zones '{first}' and '{second}' overlap: {} and {}", first_path.display(), second_path.display())]
     Overlap {
@@ -91,6 +102,7 @@ impl GroundError {
             | GroundError::Open { at, .. }
             | GroundError::Forbidden { at, .. }
             | GroundError::Guarded { at, .. }
+            | GroundError::Rules { at, .. }
             | GroundError::Overlap { at, .. } => at.clone(),
         }
     }
@@ -109,6 +121,10 @@ impl GroundError {
             GroundError::Guarded { pattern, .. } => format!(
                 "write mode: ro; or, to let agents change such files, set sandbox.guard.\"{pattern}\": allow"
             ),
+            GroundError::Rules { .. } => {
+                "keep the rules where no agent can write: put the file itself in the link's place"
+                    .to_owned()
+            }
             GroundError::Overlap { .. } => {
                 "give each zone a directory of its own, or drop one of the two".to_owned()
             }
@@ -205,6 +221,13 @@ pub(crate) fn open(policy: &Policy, state: &StateDir) -> Result<Vec<Ground>, Vec
             errors.push(GroundError::Forbidden { zone, path, what, at });
             continue;
         }
+        if zone.mode.value != Mode::Ro
+            && let Some(path) = rules_in(policy, &ground.real)
+        {
+            let (zone, at) = (zone.name.clone(), zone.path.at.clone());
+            errors.push(GroundError::Rules { zone, path, at });
+            continue;
+        }
         let overlapping = grounds.iter().find(|(_, held)| {
             held.real.starts_with(&ground.real)
                 || ground.real.starts_with(&held.real)
@@ -271,11 +294,31 @@ pub(crate) fn check_places(
             errors.push(GroundError::Forbidden { zone, path: real, what, at });
         } else if let (Access::Rw, Some(pattern)) = (place.access, guarded_place(policy, &real)) {
             errors.push(GroundError::Guarded { zone, path: real, pattern, at });
+        } else if let (Access::Rw, Some(path)) = (place.access, rules_in(policy, &real)) {
+            errors.push(GroundError::Rules { zone, path, at });
         } else {
             place.host = real;
         }
     }
     if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+/// Returns where in a directory the project file leads, if it is a link: to a name
+/// that nothing guards there, so that whoever writes there decides about the rules.
+fn rules_in(policy: &Policy, dir: &Path) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    let file = policy.file.as_ref()?;
+    // Under its own name it is guarded as the project says.
+    if fs::canonicalize(file).is_ok_and(|real| real == *file) {
+        return None;
+    }
+    let unguarded = |step: &PathBuf| {
+        let Ok(below) = step.strip_prefix(dir) else { return false };
+        let path = below.iter().fold(RelPath::root(), |path, name| path.join(name.as_bytes()));
+        let reach = zonekeep_policy::guard::Reach::File;
+        step != dir && policy.guards.find(&path, reach).is_none()
+    };
+    exposure::trail(file).into_iter().find(unguarded)
 }
 
 /// Returns the guard that a directory as a whole falls under, by its last names.
