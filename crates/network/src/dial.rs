@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket}
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::io::Errno;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 use zonekeep_policy::hosts::{ConnectPermit, Destination, Host, NamePattern};
@@ -90,7 +91,8 @@ impl Dialer<'_> {
             Host::Name(name) => name.clone(),
         };
         match timeout(LOOKUP, self.workers.run(move || look_up(&name))).await {
-            Ok(Some(found)) if !found.is_empty() => Ok(found.into_iter().map(at).collect()),
+            Ok(Some(Ok(found))) if !found.is_empty() => Ok(found.into_iter().map(at).collect()),
+            Ok(Some(Err(error))) if no_files_left(&error) => Err(unreachable(to, &error)),
             _ => Err(unknown(to)),
         }
     }
@@ -113,19 +115,24 @@ impl Dialer<'_> {
             }
         }
         addresses.truncate(ADDRESSES);
-        match (addresses.is_empty(), refused) {
-            (false, _) => Ok(addresses),
-            (true, Some(why)) => Err(leads_to(permit.to(), why)),
-            (true, None) => Err(unknown(permit.to())),
+        match addresses.is_empty() {
+            false => Ok(addresses),
+            true => Err(refused.unwrap_or_else(|| unknown(permit.to()))),
         }
     }
 
-    fn may_dial(&self, permit: &ConnectPermit, address: SocketAddr) -> Result<(), &'static str> {
-        permit.may_dial(address.ip())?;
-        if self.minds_own(permit.to()) && is_own(address.ip()) && !self.lists(address) {
-            return Err(OWN);
+    fn may_dial(&self, permit: &ConnectPermit, address: SocketAddr) -> Result<(), Refusal> {
+        let to = permit.to();
+        permit.may_dial(address.ip()).map_err(|why| leads_to(to, why))?;
+        if !self.minds_own(to) || self.lists(address) {
+            return Ok(());
         }
-        Ok(())
+        match is_own(address.ip()) {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(leads_to(to, OWN)),
+            // It may be one.
+            Err(error) => Err(unreachable(to, &error)),
+        }
     }
 
     /// Returns whether a destination must not lead to this machine: a name that
@@ -152,15 +159,18 @@ const HOSTS: &str = "/etc/hosts";
 /// would lead to another host. It blocks.
 ///
 /// With a dot at its end a name is whole, but files do not have it in that form.
-fn look_up(name: &str) -> Vec<IpAddr> {
-    let file = std::fs::read(HOSTS).unwrap_or_default();
+fn look_up(name: &str) -> io::Result<Vec<IpAddr>> {
+    let file = match std::fs::read(HOSTS) {
+        // Elsewhere the name may lead somewhere else.
+        Err(error) if no_files_left(&error) => return Err(error),
+        file => file.unwrap_or_default(),
+    };
     let known = in_hosts_file(&String::from_utf8_lossy(&file), name);
     if !known.is_empty() {
-        return known;
+        return Ok(known);
     }
     let whole = format!("{name}.");
-    let found = (whole.as_str(), 0).to_socket_addrs();
-    found.map(|found| found.map(|address| address.ip()).collect()).unwrap_or_default()
+    Ok((whole.as_str(), 0).to_socket_addrs()?.map(|address| address.ip()).collect())
 }
 
 /// Returns the addresses that a file of names has for one.
@@ -182,26 +192,24 @@ fn leads_to(to: &Destination, why: &str) -> Refusal {
     Refusal::new(Reason::Address, format!("{why}, and not listed itself."))
 }
 
-/// Returns whether an address is one of this machine's.
+/// Returns whether an address is one of this machine's, if that can be known.
 ///
 /// A socket can be bound to those alone, unless the system lets any address be
-/// bound; then the way there tells. Where neither can be tried, it may be one.
-fn is_own(ip: IpAddr) -> bool {
+/// bound; then the way there tells.
+fn is_own(ip: IpAddr) -> io::Result<bool> {
     match UdpSocket::bind((ip, 0)) {
         Ok(_) => {}
-        Err(error) => return error.kind() != ErrorKind::AddrNotAvailable,
+        Err(error) if error.kind() == ErrorKind::AddrNotAvailable => return Ok(false),
+        Err(error) => return Err(error),
     }
     let any: IpAddr = match ip {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
+    let socket = UdpSocket::bind((any, 0))?;
     // Nothing is sent: this only chooses the way.
-    let start = || -> io::Result<IpAddr> {
-        let socket = UdpSocket::bind((any, 0))?;
-        socket.connect((ip, 9))?;
-        Ok(socket.local_addr()?.ip())
-    };
-    start().map_or(true, |start| ends_here(start, ip))
+    socket.connect((ip, 9))?;
+    Ok(ends_here(socket.local_addr()?.ip(), ip))
 }
 
 /// Returns whether a way does not leave the machine: it starts where it ends, or
@@ -240,6 +248,7 @@ fn unknown(to: &Destination) -> Refusal {
 
 fn unreachable(to: &Destination, error: &io::Error) -> Refusal {
     let why = match error.kind() {
+        _ if no_files_left(error) => "too many files are open",
         ErrorKind::ConnectionRefused => "nobody listens there",
         ErrorKind::TimedOut => "it does not answer",
         ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable => "there is no way there",
@@ -249,8 +258,14 @@ fn unreachable(to: &Destination, error: &io::Error) -> Refusal {
     Refusal::new(Reason::Unreachable, format!("Cannot connect to '{to}': {why}."))
 }
 
+/// Returns whether an error is that there are no descriptors left.
+fn no_files_left(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+}
+
 #[cfg(test)]
 mod tests {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     use zonekeep_policy::hosts::{ConnectVerdict, HostPattern, Hosts, PresetHosts, judge_connect};
     use zonekeep_policy::policy::Consent;
     use zonekeep_policy::source::Ruled;
@@ -260,10 +275,10 @@ mod tests {
 
     #[test]
     fn the_machines_own_addresses_are_known() {
-        assert!(is_own(Ipv4Addr::LOCALHOST.into()));
-        assert!(is_own(Ipv4Addr::new(127, 9, 9, 9).into()));
+        assert!(is_own(Ipv4Addr::LOCALHOST.into()).unwrap());
+        assert!(is_own(Ipv4Addr::new(127, 9, 9, 9).into()).unwrap());
         for other in ["192.0.2.1", "203.0.113.9", "2001:db8::1"] {
-            assert!(!is_own(other.parse().unwrap()), "{other}");
+            assert!(!is_own(other.parse().unwrap()).unwrap(), "{other}");
         }
     }
 
@@ -278,8 +293,7 @@ mod tests {
         assert_eq!(found("a.test"), "192.0.2.1 2001:db8::1");
         assert_eq!(found("b.test"), "");
         assert_eq!(found("192.0.2.1"), "");
-        assert_eq!(look_up("localhost").first().map(IpAddr::is_loopback), Some(true));
-        assert!(look_up("nowhere.invalid").is_empty());
+        assert_eq!(look_up("localhost").unwrap().first().map(IpAddr::is_loopback), Some(true));
     }
 
     #[test]
@@ -308,8 +322,9 @@ mod tests {
         }
     }
 
-    #[test]
-    fn only_checked_addresses_are_dialled() {
+    /// Returns the addresses that are dialled out of those that were found, or
+    /// why there are none.
+    fn dialled(allow: &[&str], to: &str, found: &[&str]) -> String {
         struct Nobody;
         impl Desk for Nobody {
             fn ask(&self, _: &zonekeep_policy::hosts::ConnectQuestion) -> Result<(), Refused> {
@@ -317,8 +332,29 @@ mod tests {
             }
             fn tell(&self, _: &Event) {}
         }
-        let (account, workers) = (Arc::default(), Workers::start(1).unwrap());
+        let (account, workers) = (Arc::default(), Workers::start(0).unwrap());
         let (limits, desk): (_, Arc<dyn Desk>) = (Limits::none(), Arc::new(Nobody));
+        let (network, permit) = permit(allow, to);
+        let dialer = Dialer {
+            network: &network,
+            limits: &limits,
+            account: &account,
+            desk: &desk,
+            workers: &workers,
+        };
+        let port = permit.to().port;
+        let found = found.iter().map(|ip| SocketAddr::new(ip.parse().unwrap(), port)).collect();
+        match dialer.checked(&permit, found) {
+            Ok(addresses) => {
+                let all: Vec<_> = addresses.iter().map(|at| at.ip().to_string()).collect();
+                all.join(" ")
+            }
+            Err(refusal) => refusal.detail,
+        }
+    }
+
+    #[test]
+    fn only_checked_addresses_are_dialled() {
         let cases: [(&[&str], &str, &[&str], &str); 9] = [
             // allowed, wanted, found, what is dialled
             (&["a.test"], "a.test:443", &["192.0.2.1", "2001:db8::1"], "192.0.2.1 2001:db8::1"),
@@ -332,24 +368,33 @@ mod tests {
             (&["localhost:80"], "localhost:80", &["192.0.2.1", "127.0.0.1"], "127.0.0.1"),
         ];
         for (allow, to, found, want) in cases {
-            let (network, permit) = permit(allow, to);
-            let dialer = Dialer {
-                network: &network,
-                limits: &limits,
-                account: &account,
-                desk: &desk,
-                workers: &workers,
-            };
-            let port = permit.to().port;
-            let found = found.iter().map(|ip| SocketAddr::new(ip.parse().unwrap(), port)).collect();
-            let got = match dialer.checked(&permit, found) {
-                Ok(addresses) => {
-                    let all: Vec<_> = addresses.iter().map(|at| at.ip().to_string()).collect();
-                    all.join(" ")
-                }
-                Err(refusal) => refusal.detail,
-            };
+            let got = dialled(allow, to, found);
             assert!(got == want || got.contains("Cannot") && got.contains(want), "{to}: {got}");
         }
+    }
+
+    /// Whether an address is the machine's own is found out with a socket: where
+    /// there is none to be had, nothing is dialled.
+    #[test]
+    fn without_descriptors_no_address_passes_the_check() {
+        const ALONE: &str = "ZONEKEEP_TEST_ALONE";
+        if std::env::var_os(ALONE).is_none() {
+            // The limit is one of the whole process, so this one is left alone.
+            let name = "dial::tests::without_descriptors_no_address_passes_the_check";
+            let mut alone = std::process::Command::new(std::env::current_exe().unwrap());
+            let ended = alone.args(["--exact", name]).env(ALONE, "1").output().unwrap();
+            let said = String::from_utf8_lossy(&ended.stdout);
+            assert!(ended.status.success() && said.contains("1 passed"), "{said}");
+            return;
+        }
+        let other = || dialled(&["a.test"], "a.test:443", &["192.0.2.1"]);
+        assert_eq!(other(), "192.0.2.1");
+        let before = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..before }).unwrap();
+        let (other_then, name_then) = (other(), look_up("localhost"));
+        setrlimit(Resource::Nofile, before).unwrap();
+        assert_eq!(other_then, "Cannot connect to 'a.test:443': too many files are open.");
+        assert!(name_then.is_err(), "{name_then:?}");
+        assert_eq!(other(), "192.0.2.1", "and then there are some again");
     }
 }

@@ -16,6 +16,7 @@ mod watch;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -164,6 +165,7 @@ impl Gate {
 
     fn start(shared: Shared, sockets: Vec<Socket>) -> io::Result<Gate> {
         let (stop, stopped) = oneshot::channel();
+        has_room()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let open = Arc::clone(&shared.open);
         let workers = shared.workers.clone();
@@ -184,6 +186,13 @@ impl Gate {
         let thread = thread::Builder::new().name("zonekeep-gate".to_owned()).spawn(work)?;
         Ok(Gate { open, stop: Some(stop), thread: Some(thread) })
     }
+}
+
+/// Fails where there are fewer descriptors left than a runtime takes: tokio panics
+/// without those that it has for signals.
+fn has_room() -> io::Result<()> {
+    let room: io::Result<Vec<_>> = (0..3).map(|_| UnixStream::pair()).collect();
+    room.map(drop)
 }
 
 impl Drop for Gate {

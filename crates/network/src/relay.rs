@@ -4,7 +4,6 @@
 //! that has to be looked at, and one that ends in TLS here, is copied.
 
 mod pool;
-mod rewound;
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -13,7 +12,6 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 pub(crate) use pool::Pool;
-pub(crate) use rewound::Rewound;
 
 use crate::account::{Meter, Way};
 use crate::http::{Heads, Stop};

@@ -1,15 +1,11 @@
 //! Commands as an embedding program sees them: what they print while they run, and
 //! that their results are as the schemas say.
-//!
-//! It has no harness: this program is its own launcher, which it must become before
-//! there is a second thread.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail loudly")]
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 mod common;
 mod schemas;
 
-use std::panic::catch_unwind;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -20,7 +16,7 @@ use serde_json::{Value, json};
 use zonekeep::approve::{Answer, Callback, Request};
 use zonekeep::command::{Command, JobState, Ran, ShellCall};
 use zonekeep::{Sandbox, Session};
-use zonekeep_testkit::{PATIENCE, Project as Files, eventually, skip};
+use zonekeep_testkit::{PATIENCE, Project as Files, eventually};
 
 const CONFIG: &str = "sandbox:
   mode: direct
@@ -37,27 +33,7 @@ const TESTS: &[(&str, fn())] = &[
 ];
 
 fn main() {
-    zonekeep::confine::launcher::become_if_asked();
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let filters: Vec<_> = arguments.iter().filter(|word| !word.starts_with('-')).collect();
-    let fits = |name: &str| filters.is_empty() || filters.iter().any(|word| name.contains(*word));
-    let wanted = || TESTS.iter().filter(|(name, _)| fits(name));
-    if arguments.iter().any(|word| word == "--list") {
-        return wanted().for_each(|(name, _)| println!("{name}: test"));
-    }
-    if let Err(error) = scene().1.sandbox().run(&Command::new(["true"])) {
-        return skip(&format!("commands cannot be run: {error}"));
-    }
-    let mut failed = Vec::new();
-    for (name, test) in wanted() {
-        let passed = catch_unwind(test).is_ok();
-        println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
-        if !passed {
-            failed.push(*name);
-        }
-    }
-    println!("{} tests, failed: {failed:?}", wanted().count());
-    std::process::exit(i32::from(!failed.is_empty()));
+    common::run_all(TESTS);
 }
 
 /// Opens a project in which every command is approved.

@@ -1,9 +1,10 @@
 //! The way of one connection through the gate, from its first byte.
 
+use std::io::Cursor;
 use std::pin::pin;
 use std::sync::Arc;
 
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use zonekeep_policy::hosts::{ConnectPermit, Destination, Host, is_web};
@@ -15,7 +16,7 @@ use crate::dial::{Dialer, Line};
 use crate::event::{Reason, Refusal};
 use crate::http::{self, Ended, Head, Heads, Inbox, PATIENCE, Speaks, Stop, Talk};
 use crate::mask::Masked;
-use crate::relay::{self, IDLE, Lane, Rewound};
+use crate::relay::{self, IDLE, Lane};
 use crate::secret::Wire;
 use crate::terminate;
 
@@ -280,8 +281,10 @@ impl<'p> Passage<'p> {
             return answered(Err(Refusal::new(Reason::Secret, why)));
         };
         let Line { stream, record } = line;
-        let early = self.inbox.take();
-        let client = Rewound::new(early, &mut self.client);
+        let early = Cursor::new(self.inbox.take());
+        let (read, write) = self.client.split();
+        // What was read already comes first.
+        let client = tokio::io::join(early.chain(read), write);
         let ends =
             terminate::open(client, stream, &self.to, authority, &self.shared.secrets).await?;
         let (mut client, mut server) = ends;

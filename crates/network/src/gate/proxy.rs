@@ -5,10 +5,11 @@ use std::sync::Arc;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use zonekeep_policy::hosts::Destination;
+use zonekeep_policy::hosts::{ConnectPermit, Destination};
 
 use super::passage::Passage;
 use super::{Shared, socks5};
+use crate::dial::Line;
 use crate::event::{Reason, Refusal};
 use crate::http::{
     self, Ended, Form, Framing, Head, Inbox, PATIENCE, Speaks, Stop, Talk, proxied_to,
@@ -143,17 +144,9 @@ async fn tunnel(head: Head, mut client: TcpStream, inbox: Inbox, shared: &Arc<Sh
         Ok(to) => to,
         Err(refusal) => return fail(Failed::answered(PROXY, refusal), client, shared).await,
     };
-    let made = async {
-        let permit = shared.permit(&to).await?;
-        let line = shared.dial(&permit).await?;
-        Ok((permit, line))
-    };
-    let (permit, line) = match made.await {
+    let (permit, line) = match shared.connect(&to).await {
         Ok(made) => made,
-        Err(refusal) => {
-            let refusal: Refusal = refusal;
-            return fail(Failed::answered(&to, refusal), client, shared).await;
-        }
+        Err(refusal) => return fail(Failed::answered(&to, refusal), client, shared).await,
     };
     if client.write_all(CONNECTED).await.is_err() {
         return;
@@ -161,6 +154,18 @@ async fn tunnel(head: Head, mut client: TcpStream, inbox: Inbox, shared: &Arc<Sh
     let mut passage = Passage::new(shared, client, inbox, to);
     let ended = passage.go(&permit, Some(line)).await;
     passage.end(ended).await;
+}
+
+impl Shared {
+    /// Judges a connection that a client asks for, and makes it.
+    pub(super) async fn connect(
+        self: &Arc<Shared>,
+        to: &Destination,
+    ) -> Result<(ConnectPermit, Line), Refusal> {
+        let permit = self.permit(to).await?;
+        let line = self.dial(&permit).await?;
+        Ok((permit, line))
+    }
 }
 
 fn tunnel_to(head: &Head, shared: &Shared) -> Result<Destination, Refusal> {

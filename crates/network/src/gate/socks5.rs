@@ -27,15 +27,9 @@ pub(super) async fn serve(mut client: TcpStream, mut inbox: Inbox, shared: &Arc<
             return http::close(&mut client).await;
         }
     };
-    let made = async {
-        let permit = shared.permit(&to).await?;
-        let line = shared.dial(&permit).await?;
-        Ok((permit, line))
-    };
-    let (permit, line) = match made.await {
+    let (permit, line) = match shared.connect(&to).await {
         Ok(made) => made,
         Err(refusal) => {
-            let refusal: Refusal = refusal;
             shared.report(&to.to_string(), &refusal);
             let reply = match refusal.reason {
                 Reason::Unreachable => Reply::Unreachable,

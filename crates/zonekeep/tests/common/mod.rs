@@ -1,13 +1,17 @@
 //! A project on disk, opened as an embedding program would.
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail loudly")]
 
-use zonekeep::approve::Approver;
+use std::panic::catch_unwind;
+
+use zonekeep::approve::{AllYes, Approver};
+use zonekeep::command::Command;
 use zonekeep::policy::config::{self, Overrides};
 use zonekeep::policy::{Needs, worker_file};
+use zonekeep::trust::TrustStore;
 use zonekeep::{Project, Session, StateDir};
-use zonekeep_testkit::Project as Files;
+use zonekeep_testkit::{Project as Files, skip};
 
 /// A directory to read, one to write, one that asks, one that is blocked.
 pub const CONFIG: &str = "sandbox:
@@ -30,10 +34,15 @@ pub fn files() -> Files {
         .file("shut/d.txt", "d\n")
 }
 
-/// Opens a project on disk.
+/// Opens a project on disk, which its user trusts.
 pub fn open(files: &Files, approver: impl Approver + 'static) -> Session {
     let project = Project::at(&files.path(""), &Overrides::default()).unwrap();
-    Session::open(&project, &StateDir::at(files.state().join("zonekeep")), approver).unwrap()
+    let state = StateDir::at(files.state().join("zonekeep"));
+    let reach = Session::reach(&project, &state).unwrap();
+    if !reach.is_empty() {
+        TrustStore::new(&state).trust(&project, &reach).unwrap();
+    }
+    Session::open(&project, &state, approver).unwrap()
 }
 
 /// Opens a project whose directories are in memory.
@@ -48,4 +57,33 @@ pub fn in_memory(config: &str, approver: impl Approver + 'static) -> Session {
 pub fn needs(front: &str) -> Needs {
     let parsed = worker_file::parse(&format!("---\nname: child\n{front}\n---\n"), "child.worker");
     parsed.worker.unwrap_or_else(|| panic!("{:#?}", parsed.problems)).needs
+}
+
+/// Runs tests that run commands, as a harness would.
+///
+/// A program with such tests has none: it is its own launcher, which it must become
+/// before there is a second thread.
+pub fn run_all(tests: &[(&str, fn())]) {
+    zonekeep::confine::launcher::become_if_asked();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let filters: Vec<_> = arguments.iter().filter(|word| !word.starts_with('-')).collect();
+    let fits = |name: &str| filters.is_empty() || filters.iter().any(|word| name.contains(*word));
+    let wanted = || tests.iter().filter(|(name, _)| fits(name));
+    if arguments.iter().any(|word| word == "--list") {
+        return wanted().for_each(|(name, _)| println!("{name}: test"));
+    }
+    let files = files();
+    if let Err(error) = open(&files, AllYes).sandbox().run(&Command::new(["true"])) {
+        return skip(&format!("commands cannot be run: {error}"));
+    }
+    let mut failed = Vec::new();
+    for (name, test) in wanted() {
+        let passed = catch_unwind(test).is_ok();
+        println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
+        if !passed {
+            failed.push(*name);
+        }
+    }
+    println!("{} tests, failed: {failed:?}", wanted().count());
+    std::process::exit(i32::from(!failed.is_empty()));
 }

@@ -25,6 +25,9 @@ warnings.simplefilter("ignore")
 PROGRAM, TRANSPORT, ERA = sys.argv[1:4]
 MODERN = ERA == "2026"
 
+# What a server says whose project file has become invalid.
+STAYS = "the rules from before stay in force"
+
 
 def plain(model) -> dict:
     return model.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -294,6 +297,8 @@ async def changes(session: Session) -> None:
 
         warned = await eventually(warns)
         said = {"warned": warned, "result": result, "names": await names()}
+        # What the server says there may arrive after the answer.
+        await eventually(lambda: STAYS in session.stderr())
         say("invalid file", said | {"stderr": session.stderr()})
 
         put(good)

@@ -7,6 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export const [program, transport] = process.argv.slice(2);
 export const PATIENCE_MS = 20_000;
 
+// What a server says whose project file has become invalid.
+const STAYS = 'the rules from before stay in force';
+
 setTimeout(() => {
   console.error('the session takes too long');
   process.exit(3);
@@ -244,6 +247,8 @@ async function changes(client, call) {
     result = await call('list_files', { path: '/' });
     return result.content.length > 1 || /zonekeep\.yaml|project file/.test(result.content[0].text);
   });
+  // What the server says there may arrive after the answer.
+  await eventually(() => client.stderr().includes(STAYS));
   say('invalid file', { warned, result, names: await names(), stderr: client.stderr() });
 
   told = 0;
