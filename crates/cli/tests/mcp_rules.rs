@@ -4,6 +4,7 @@
 
 mod mcp_common;
 
+use std::fs;
 use std::time::Duration;
 
 use mcp_common::{Client, PROGRAM, all_ended, has_begun, mark, text};
@@ -34,22 +35,25 @@ fn keeps(client: &mut Client) -> bool {
 }
 
 #[test]
-fn rules_that_lie_where_the_agent_can_write_are_not_read_again() {
-    let project = Project::new(PROGRAM)
-        .file("conf/rules.yaml", rules("ask"))
-        .dir("keep")
-        .link("zonekeep.yaml", "conf/rules.yaml");
+fn rules_that_lie_where_the_agent_can_write_are_not_taken() {
+    let project = Project::with_config(PROGRAM, &rules("ask"))
+        .file("conf/rules.yaml", rules("preApproved"))
+        .dir("keep");
     let mut client = Client::open(&project, &[], &json!({}));
     assert!(keeps(&mut client));
-    let wider = json!({ "path": "/conf/rules.yaml", "content": rules("preApproved") });
-    assert_eq!(client.tool("write_file", wider)["isError"], false, "the agent may write there");
+    let file = project.path("zonekeep.yaml");
+    fs::remove_file(&file).unwrap();
+    let project = project.link("zonekeep.yaml", "conf/rules.yaml");
     assert!(client.within(LATER, has_changed).is_none());
     assert!(keeps(&mut client));
     eventually("what is said beside", || {
         client.said().contains("start the server again").then_some(())
     });
     assert_eq!(client.end(), Some(0));
-    // The control: what it wrote would have been rules.
+    let run = project.zonekeep(["mcp"]);
+    assert_eq!(run.exit, 125, "nor at the start: {run}");
+    // The control: the same rules where nobody inside can write.
+    fs::rename(project.path("conf/rules.yaml"), file).unwrap();
     let mut other = Client::open(&project, &[], &json!({}));
     assert!(!keeps(&mut other));
 }
