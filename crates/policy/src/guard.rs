@@ -24,7 +24,8 @@ pub enum Guard {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Names separated by slashes, found at any depth. `*` stands for any part
-    /// of a name, a last `**` for everything below.
+    /// of a name, a last `**` for everything below. One that was declared begins with
+    /// a slash, and is found at the top of a zone only.
     pub pattern: String,
     /// What happens.
     pub guard: Ruled<Guard>,
@@ -32,11 +33,25 @@ pub struct Entry {
     pub why: String,
 }
 
+impl Entry {
+    /// Returns whether it was [declared](Guards::declare).
+    pub fn is_declared(&self) -> bool {
+        self.pattern.starts_with('/')
+    }
+
+    /// Returns the pattern by which a project file could take the guard away.
+    pub(crate) fn changeable(&self) -> &str {
+        if self.is_declared() { GIT_DIR } else { &self.pattern }
+    }
+}
+
 /// The guarded files of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guards {
     entries: Vec<Entry>,
 }
+
+const GIT_DIR: &str = ".git/**";
 
 const OWN: &str = "says what you may do";
 const GIT: &str = "can make git run programs";
@@ -52,7 +67,7 @@ const BUILT_IN: &[(&str, Guard, &str)] = &[
     ("golem-forge.config.yaml", Guard::Deny, OWN),
     ("*.worker", Guard::Deny, OWN),
     // All of it: hooks, configuration, unfinished rebases, alternates, modules.
-    (".git/**", Guard::Deny, GIT),
+    (GIT_DIR, Guard::Deny, GIT),
     (".hg/**", Guard::Deny, GIT),
     (".hgrc", Guard::Deny, GIT),
     (".svn/**", Guard::Deny, GIT),
@@ -60,6 +75,11 @@ const BUILT_IN: &[(&str, Guard, &str)] = &[
     (".githooks/**", Guard::Ask, GIT),
     ("lefthook.yml", Guard::Ask, GIT),
     ("lefthook.yaml", Guard::Ask, GIT),
+    ("lefthook.toml", Guard::Ask, GIT),
+    ("lefthook.json", Guard::Ask, GIT),
+    ("lefthook-local.yml", Guard::Ask, GIT),
+    (".lefthook.yml", Guard::Ask, GIT),
+    (".lefthook.yaml", Guard::Ask, GIT),
     (".gitattributes", Guard::Ask, GIT),
     (".gitmodules", Guard::Ask, GIT),
     (".gitconfig", Guard::Deny, GIT),
@@ -76,8 +96,19 @@ const BUILT_IN: &[(&str, Guard, &str)] = &[
     (".zprofile", Guard::Deny, SHELL),
     (".zlogin", Guard::Deny, SHELL),
     (".zlogout", Guard::Deny, SHELL),
+    (".cshrc", Guard::Deny, SHELL),
+    (".tcshrc", Guard::Deny, SHELL),
+    (".kshrc", Guard::Deny, SHELL),
+    (".login", Guard::Deny, SHELL),
+    (".xsessionrc", Guard::Deny, SHELL),
+    (".config/nushell/**", Guard::Deny, SHELL),
+    (".config/powershell/**", Guard::Deny, SHELL),
+    (".config/tmux/**", Guard::Deny, SHELL),
+    (".config/mise/**", Guard::Deny, SHELL),
     (".config/fish/**", Guard::Deny, SHELL),
     (".config/git/**", Guard::Deny, GIT),
+    (".config/jj/**", Guard::Deny, GIT),
+    (".jjconfig.toml", Guard::Deny, GIT),
     (".config/autostart/**", Guard::Deny, SHELL),
     (".config/systemd/**", Guard::Deny, SHELL),
     (".config/direnv/**", Guard::Deny, SHELL),
@@ -94,6 +125,9 @@ const BUILT_IN: &[(&str, Guard, &str)] = &[
     (".envrc", Guard::Ask, SHELL),
     (".mise.toml", Guard::Ask, SHELL),
     ("mise.toml", Guard::Ask, SHELL),
+    (".mise.local.toml", Guard::Ask, SHELL),
+    ("mise.local.toml", Guard::Ask, SHELL),
+    (".mise/**", Guard::Ask, SHELL),
     (".tool-versions", Guard::Ask, SHELL),
     (".vscode/**", Guard::Ask, EDITOR),
     (".idea/**", Guard::Ask, EDITOR),
@@ -102,11 +136,17 @@ const BUILT_IN: &[(&str, Guard, &str)] = &[
     (".zed/**", Guard::Ask, EDITOR),
     (".config/nvim/**", Guard::Deny, EDITOR),
     (".config/helix/**", Guard::Deny, EDITOR),
+    (".config/zed/**", Guard::Deny, EDITOR),
+    (".config/Code/**", Guard::Deny, EDITOR),
+    (".config/emacs/**", Guard::Deny, EDITOR),
+    (".config/vim/**", Guard::Deny, EDITOR),
     (".helix/**", Guard::Ask, EDITOR),
     (".vim/**", Guard::Deny, EDITOR),
     (".emacs", Guard::Deny, EDITOR),
     (".emacs.d/**", Guard::Deny, EDITOR),
     (".gdbinit", Guard::Ask, EDITOR),
+    (".lldbinit", Guard::Ask, EDITOR),
+    (".Rprofile", Guard::Ask, EDITOR),
     (".vimrc", Guard::Deny, EDITOR),
     (".exrc", Guard::Ask, EDITOR),
     (".nvimrc", Guard::Ask, EDITOR),
@@ -118,6 +158,7 @@ const BUILT_IN: &[(&str, Guard, &str)] = &[
     (".yarn/plugins/**", Guard::Ask, TOOL),
     (".yarn/releases/**", Guard::Ask, TOOL),
     (".pnpmfile.cjs", Guard::Ask, TOOL),
+    ("bunfig.toml", Guard::Ask, TOOL),
     (".cargo/config", Guard::Ask, TOOL),
     (".cargo/config.toml", Guard::Ask, TOOL),
     (".cargo/bin/**", Guard::Deny, TOOL),
@@ -128,6 +169,13 @@ const BUILT_IN: &[(&str, Guard, &str)] = &[
     (".github/actions/**", Guard::Ask, "runs in continuous integration"),
     (".gitlab-ci.yml", Guard::Ask, "runs in continuous integration"),
     (".circleci/**", Guard::Ask, "runs in continuous integration"),
+    (".gitea/workflows/**", Guard::Ask, "runs in continuous integration"),
+    (".forgejo/workflows/**", Guard::Ask, "runs in continuous integration"),
+    (".buildkite/**", Guard::Ask, "runs in continuous integration"),
+    (".travis.yml", Guard::Ask, "runs in continuous integration"),
+    ("azure-pipelines.yml", Guard::Ask, "runs in continuous integration"),
+    ("bitbucket-pipelines.yml", Guard::Ask, "runs in continuous integration"),
+    ("Jenkinsfile", Guard::Ask, "runs in continuous integration"),
     (".mcp.json", Guard::Ask, AGENT),
     (".claude/**", Guard::Ask, AGENT),
     (".codex/**", Guard::Ask, AGENT),
@@ -147,6 +195,16 @@ const BUILT_IN: &[(&str, Guard, &str)] = &[
     (".windsurf/**", Guard::Ask, AGENT),
     (".continue/**", Guard::Ask, AGENT),
     (".aider.conf.yml", Guard::Ask, AGENT),
+    (".roo/**", Guard::Ask, AGENT),
+    (".kilocode/**", Guard::Ask, AGENT),
+    (".crush.json", Guard::Ask, AGENT),
+    ("crush.json", Guard::Ask, AGENT),
+    (".trae/**", Guard::Ask, AGENT),
+    (".junie/**", Guard::Ask, AGENT),
+    (".amazonq/**", Guard::Ask, AGENT),
+    (".factory/**", Guard::Ask, AGENT),
+    (".augment/**", Guard::Ask, AGENT),
+    (".openhands/**", Guard::Ask, AGENT),
     (".ssh/**", Guard::Deny, KEYS),
     (".gnupg/**", Guard::Deny, KEYS),
     (".aws/**", Guard::Deny, KEYS),
@@ -187,6 +245,19 @@ impl Guards {
         &self.entries
     }
 
+    /// Guards a path at the top of a zone, and all below it: one from which git as it
+    /// is set up runs programs. Commands are held to such paths by the keeper, which
+    /// finds them itself.
+    pub fn declare(&mut self, path: &RelPath) {
+        let Ok(path) = std::str::from_utf8(path.as_bytes()) else { return };
+        let pattern = format!("/{path}/**");
+        if path.is_empty() || self.entries.iter().any(|entry| entry.pattern == pattern) {
+            return;
+        }
+        let guard = Ruled::new(Guard::Ask, At::Default);
+        self.entries.push(Entry { pattern, guard, why: GIT.to_owned() });
+    }
+
     /// Changes the entry with that pattern, or adds one.
     pub fn set(&mut self, pattern: &str, guard: Guard, at: At) {
         let guard = Ruled::new(guard, at);
@@ -216,10 +287,15 @@ impl Guards {
     /// Returns the strictest entry that covers `path`, where it asks or denies.
     pub fn find(&self, path: &RelPath, reach: Reach) -> Option<&Entry> {
         let names: Vec<Vec<u8>> = path.names().map(<[u8]>::to_ascii_lowercase).collect();
+        // Who lets agents have all of git lets them have what it leads to.
+        let git = self.entries.iter().find(|entry| entry.pattern == GIT_DIR);
+        let git_is_open = git.is_some_and(|entry| entry.guard.value == Guard::Allow);
         self.entries
             .iter()
             .filter(|entry| {
-                entry.guard.value > Guard::Allow && covers(&entry.pattern, &names, reach)
+                entry.guard.value > Guard::Allow
+                    && !(git_is_open && entry.is_declared())
+                    && covers(&entry.pattern, &names, reach)
             })
             .max_by_key(|entry| entry.guard.value)
     }
@@ -243,6 +319,9 @@ pub fn is_pattern(pattern: &str) -> bool {
 
 /// Returns whether a pattern covers a path, given by its names in small letters.
 pub(crate) fn covers(pattern: &str, names: &[Vec<u8>], reach: Reach) -> bool {
+    if let Some(pattern) = pattern.strip_prefix('/') {
+        return covers_from(pattern, names, reach);
+    }
     (0..names.len()).any(|start| covers_from(pattern, &names[start..], reach))
 }
 
@@ -304,6 +383,29 @@ mod tests {
         let path = AgentPath::absolute(path).unwrap();
         let guards = Guards::default();
         guards.find(path.as_rel(), reach).map(|e| (e.pattern.clone(), e.guard.value))
+    }
+
+    #[test]
+    fn what_is_declared_is_guarded_at_the_top_only() {
+        let path = |text: &str| AgentPath::absolute(text).unwrap().as_rel().clone();
+        let mut guards = Guards::default();
+        guards.declare(&path("/tools/hooks"));
+        guards.declare(&path("/tools/hooks"));
+        guards.declare(&RelPath::root());
+        assert_eq!(guards.entries().len(), BUILT_IN.len() + 1);
+        for covered in ["/tools/hooks", "/Tools/HOOKS/pre-commit", "/tools/hooks/a/b"] {
+            let found = guards.find(&path(covered), Reach::File).map(|entry| entry.guard.value);
+            assert_eq!(found, Some(Guard::Ask), "{covered}");
+        }
+        assert!(guards.find(&path("/tools"), Reach::Tree).is_some());
+        for free in ["/tools", "/tools/hook", "/sub/tools/hooks/pre-commit", "/toolshooks"] {
+            assert!(guards.find(&path(free), Reach::File).is_none(), "{free}");
+        }
+        // Who lets agents have all of git lets them have this.
+        let mut open = Guards::default();
+        open.set(GIT_DIR, Guard::Allow, At::flag("--set"));
+        open.declare(&path("/tools/hooks"));
+        assert!(open.find(&path("/tools/hooks/a"), Reach::File).is_none());
     }
 
     #[test]

@@ -396,7 +396,7 @@ fn finding(
             let line = format!("guard \"{}\"", entry.pattern);
             if entry.guard.value == Guard::Deny {
                 let denial = Denial::Guarded { verb, path: given(), why: entry.why.clone() };
-                let cause = Cause::Guard(entry.pattern.clone());
+                let cause = Cause::Guard(entry.changeable().to_owned());
                 return Err(refuse(denial, entry.guard.at.clone(), format!("{line}: deny"), cause));
             }
             cleared = Guard::Ask;
@@ -404,7 +404,7 @@ fn finding(
             if approval.value < Approval::Ask {
                 approval = Ruled::new(Approval::Ask, entry.guard.at.clone());
                 says = format!("{line}: ask");
-                cause = Cause::Guard(entry.pattern.clone());
+                cause = Cause::Guard(entry.changeable().to_owned());
             }
         }
     }

@@ -80,6 +80,15 @@ pub enum LimitError {
     },
 }
 
+/// Says what `none` means for a limit.
+fn none(key: &str) -> &'static str {
+    match key {
+        // Without any, the machine would go down with the command.
+        "memory" => "none for three quarters of the machine's",
+        _ => "none for no limit",
+    }
+}
+
 impl LimitError {
     /// Returns what to write instead.
     pub fn hint(&self) -> String {
@@ -87,9 +96,9 @@ impl LimitError {
             LimitError::Unknown { key } => suggest::hint(key, "limits", &KEYS.map(|key| key.name)),
             LimitError::Value { key, .. } | LimitError::TooLarge { key, .. } => {
                 let kind = find(key).map(|key| key.kind);
-                format!("write {}, or none for no limit", kind.unwrap_or(Kind::Count).example())
+                format!("write {}, or {}", kind.unwrap_or(Kind::Count).example(), none(key))
             }
-            LimitError::Zero { .. } => "write none for no limit".to_owned(),
+            LimitError::Zero { key } => format!("write {}", none(key)),
             LimitError::NoValue { .. } => {
                 "write limits with commas between them, such as memory=512M,processes=256"
                     .to_owned()

@@ -8,6 +8,8 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
 
 /// The longest path that is accepted, in bytes.
 pub const MAX_PATH: usize = 4096;
@@ -155,6 +157,17 @@ impl RelPath {
         RelPath(bytes)
     }
 
+    /// Returns a host's path as one below a directory; `None` where it is not below it,
+    /// or is the directory itself.
+    pub fn below(dir: &Path, path: &Path) -> Option<RelPath> {
+        let names = path.strip_prefix(dir).ok()?.components().map(|part| match part {
+            Component::Normal(name) => Some(name.as_bytes()),
+            _ => None,
+        });
+        let path = RelPath::from_names(names.collect::<Option<Vec<_>>>()?);
+        (!path.is_root()).then_some(path)
+    }
+
     /// Returns the path one `name` further down.
     ///
     /// # Panics
@@ -289,6 +302,16 @@ mod tests {
         let base = AgentPath::absolute("/work/dir").unwrap();
         let home = AgentPath::absolute("/home").unwrap();
         AgentPath::parse(text, &base, &home).map(|p| p.to_string())
+    }
+
+    #[test]
+    fn paths_are_below_a_directory_by_whole_names() {
+        let dir = Path::new("/a/b");
+        let below = |path: &str| RelPath::below(dir, Path::new(path)).map(|path| path.to_string());
+        assert_eq!(below("/a/b//c/./d").as_deref(), Some("c/d"));
+        for path in ["/a/b", "/a/b/.", "/a/bc", "/a", "/", "/a/b/c/../../x", "c"] {
+            assert_eq!(below(path), None, "{path}");
+        }
     }
 
     #[test]

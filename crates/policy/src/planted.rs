@@ -93,7 +93,7 @@ impl CommandGuards {
     /// against the file tools: every entry that asks or denies.
     pub fn of(guards: &Guards) -> Self {
         let mut of = CommandGuards { guarded: vec![], freed: vec![], parts: vec![] };
-        for entry in guards.entries() {
+        for entry in guards.entries().iter().filter(|entry| !entry.is_declared()) {
             let (pattern, guard) = (entry.pattern.as_str(), entry.guard.value);
             let part = PARTS.iter().find(|(_, whole, _)| whole.eq_ignore_ascii_case(pattern));
             let outright = entry.guard.is_written() && guard == Guard::Deny;

@@ -280,3 +280,12 @@ impl Policy {
         self.zones.iter().find(|zone| zone.name == name)
     }
 }
+
+/// Returns whether a variable of the caller is kept from commands although
+/// `pass_env` names it: the sandbox has its own, or it makes the loader or the C
+/// library run other code.
+pub fn is_never_passed(name: &str) -> bool {
+    let begins = ["LD_", "DYLD_"].iter().any(|start| name.starts_with(start));
+    begins
+        || matches!(name, "PATH" | "HOME" | "GCONV_PATH" | "GLIBC_TUNABLES" | "LOCPATH" | "NLSPATH")
+}

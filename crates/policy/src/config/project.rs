@@ -19,7 +19,7 @@ use super::yaml::Node;
 use super::zones::{self, Form, Written};
 use crate::guard::{self, Guard};
 use crate::path::AgentPath;
-use crate::policy::{Audit, BackendChoice, Consent, Layout, Policy};
+use crate::policy::{Audit, BackendChoice, Consent, Layout, Policy, is_never_passed};
 use crate::source::{At, Ruled};
 use crate::zone::{Approval, Approvals, Mode, Zone};
 
@@ -111,6 +111,11 @@ fn boundaries(policy: &mut Policy, sandbox: &Node, problems: &mut Problems) {
         if let Some(name) = item.text()
             && check_variable(name, &item.mark, problems)
         {
+            if is_never_passed(name) {
+                let message = format!("'{name}' is never passed to commands");
+                let problem = problems.warning("unused", &item.mark, message);
+                problem.hint("remove it: commands have their own, or do without");
+            }
             policy.pass_env.push(Ruled::new(name.to_owned(), item.at()));
         }
     }

@@ -84,7 +84,7 @@ sandbox:
     TOKEN: { env: TOKEN, hosts: ['localhost:5432'], header: X-Token }
   require_os_sandbox: true
   env: { A: 1, B: true, C: 'x y' }
-  pass_env: [PATH]
+  pass_env: [PAGER]
   guard: { '*.key': deny, .envrc: allow }
   limits: { timeout: 5m, memory: 512M, processes: 64, tmp: none, network_in: 1G, connections: 9 }
   backend: landlock
@@ -136,7 +136,7 @@ audit: best_effort
     assert!(policy.require_os_sandbox.value);
     let env: Vec<_> = policy.env.iter().map(|(k, v)| (&**k, &*v.value)).collect();
     assert_eq!(env, [("A", "1"), ("B", "true"), ("C", "x y")]);
-    assert_eq!(policy.pass_env, [Ruled::new("PATH".to_owned(), at(21, 14))]);
+    assert_eq!(policy.pass_env, [Ruled::new("PAGER".to_owned(), at(21, 14))]);
     let guard = |pattern: &str| {
         policy.guards.entries().iter().find(|e| e.pattern == pattern).unwrap().guard.value
     };
@@ -443,6 +443,10 @@ fn every_kind_of_problem_has_its_code_and_place() {
         ("sandbox: { working_dir: /cash/x }\n", &["1:25+7 unknown_zone"]),
         ("sandbox: { env: { 'A=B': 1 } }\n", &["1:19+5 bad_value"]),
         ("sandbox: { pass_env: [''] }\n", &["1:23+2 bad_value"]),
+        (
+            "sandbox: { pass_env: [PATH, A, LD_PRELOAD, GLIBC_TUNABLES] }\n",
+            &["1:23+4 unused?", "1:32+10 unused?", "1:44+14 unused?"],
+        ),
         ("sandbox: { limits: 5m }\n", &["1:20+2 wrong_type"]),
         ("sandbox: { limits: { memry: 1 } }\n", &["1:22+5 unknown_key"]),
         (

@@ -99,12 +99,30 @@ impl Destination {
 
     /// Reads `HOST`, `HOST:PORT` or `[ADDRESS]:PORT`; without a port it is 443.
     pub fn parse(text: &str) -> Result<Destination, HostFault> {
+        Destination::read(text, Host::parse)
+    }
+
+    /// Reads the same as a person writes it, who may use any script for a name.
+    pub fn parse_written(text: &str) -> Result<Destination, HostFault> {
+        Destination::read(text, |host| match host.is_ascii() {
+            true => Host::parse(host),
+            false => name::canonical(host).map(Host::Name),
+        })
+    }
+
+    fn read(
+        text: &str,
+        host_of: impl Fn(&str) -> Result<Host, HostFault>,
+    ) -> Result<Destination, HostFault> {
+        if text.contains("://") {
+            return Err(HostFault::Url);
+        }
         let (host, written) = match text.rsplit_once(':') {
             Some((host, port)) if host.ends_with(']') || !host.contains(':') => (host, Some(port)),
             _ => (text, None),
         };
         let port = written.map_or(Ok(443), port)?;
-        Ok(Destination { host: Host::parse(host)?, port })
+        Ok(Destination { host: host_of(host)?, port })
     }
 }
 

@@ -248,7 +248,22 @@ fn destinations_are_read_with_and_without_a_port() {
     }
     for text in ["example.org:", "example.org:0", "example.org:99999", ":443", "a:b:c", ""] {
         assert!(Destination::parse(text).is_err(), "{text}");
+        assert!(Destination::parse_written(text).is_err(), "{text}");
     }
+    let written = [
+        ("münchen.example.org", Ok("xn--mnchen-3ya.example.org:443")),
+        ("MÜNCHEN.example.org.:80", Ok("xn--mnchen-3ya.example.org:80")),
+        ("example.org", Ok("example.org:443")),
+        ("[2001:db8::1]:8080", Ok("[2001:db8::1]:8080")),
+        ("１２７.0.0.1", Err(HostFault::Numeric)),
+        ("a\u{a0}b.example.org", Err(HostFault::Unicode)),
+    ];
+    for (text, want) in written {
+        let read = Destination::parse_written(text).map(|to| to.to_string());
+        assert_eq!(read, want.map(str::to_owned), "{text}");
+    }
+    // What is sent is never anything but ASCII.
+    assert_eq!(Destination::parse("münchen.example.org"), Err(HostFault::NotAscii));
 }
 
 #[test]
