@@ -6,6 +6,7 @@
 use std::fmt;
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -148,6 +149,20 @@ impl Project {
             .env("HOME", self.beside("home"))
             .env("XDG_STATE_HOME", self.state())
             .stdin(Stdio::null());
+    }
+
+    /// Returns what makes commands that an ordinary user runs in the project, or `None`
+    /// where nobody can be one or run the program.
+    pub fn as_ordinary(&self) -> Option<fn() -> Command> {
+        if !is_root() {
+            return Some(|| Command::new("env"));
+        }
+        let open = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(self.beside(""), open).unwrap();
+        fs::create_dir_all(self.state()).unwrap();
+        std::os::unix::fs::chown(self.state(), Some(65534), Some(65534)).unwrap();
+        let runs = as_nobody()?.arg(self.program()).arg("--version").output().ok()?;
+        runs.status.success().then_some(|| as_nobody().unwrap())
     }
 
     /// Returns the program itself.
@@ -298,4 +313,35 @@ pub fn skip(why: &str) {
     let required = std::env::var("ZONEKEEP_TEST_REQUIRE").is_ok_and(|value| value == "all");
     assert!(!required, "this test has to run here, and cannot: {why}");
     eprintln!("skipped: {why}");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    /// A crate that names its test programs has each file of tests in one of them.
+    #[test]
+    fn no_file_of_tests_is_left_out() {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let mut seen = 0;
+        for member in fs::read_dir(crates).unwrap() {
+            let member = member.unwrap().path();
+            let Ok(all) = fs::read_to_string(member.join("tests/all.rs")) else { continue };
+            let programs = fs::read_to_string(member.join("Cargo.toml")).unwrap();
+            for file in fs::read_dir(member.join("tests")).unwrap() {
+                let file = file.unwrap().path();
+                let name = file.file_stem().unwrap().to_str().unwrap();
+                let program = file.join("main.rs").exists();
+                if !program && file.extension().is_none_or(|end| end != "rs") {
+                    continue;
+                }
+                let own = programs.contains(&format!("[[test]]\nname = \"{name}\"\n"));
+                let module = all.contains(&format!("\nmod {name};\n"));
+                assert!(own != module, "{} is in no test program, or in two", file.display());
+                seen += 1;
+            }
+        }
+        assert!(seen > 50, "{seen}");
+    }
 }

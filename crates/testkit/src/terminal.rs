@@ -221,7 +221,11 @@ impl Terminal {
 }
 
 fn pty() -> Option<(OwnedFd, OwnedFd)> {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).ok()?;
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+    // At once where that can be: other tests start programs at any moment.
+    #[cfg(target_os = "linux")]
+    let flags = flags | OpenptFlags::CLOEXEC;
+    let master = openpt(flags).ok()?;
     rustix::io::fcntl_setfd(&master, rustix::io::FdFlags::CLOEXEC).ok()?;
     grantpt(&master).ok()?;
     unlockpt(&master).ok()?;

@@ -51,7 +51,9 @@ impl Seen {
 impl Internet {
     /// Returns the end of the log.
     pub fn mark(&self) -> Mark {
-        Mark(fs::metadata(self.log()).unwrap().len())
+        // The last line may be about to be written.
+        let log = fs::read(self.log()).unwrap();
+        Mark(log.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end as u64 + 1))
     }
 
     /// Returns everything that was seen since the mark, by whoever sent it.
