@@ -255,6 +255,10 @@ pub struct Watch {
     /// The state directory's quarantine, where what is caught goes.
     #[serde(with = "text")]
     pub quarantine: PathBuf,
+    /// The user's home directory, which configurations call `~`; empty where that is
+    /// not known.
+    #[serde(with = "text")]
+    pub home: PathBuf,
     /// Whether git may rewrite configuration that exists, as far as it stays
     /// harmless; otherwise it is read-only.
     pub git_may_configure: bool,

@@ -274,7 +274,7 @@ impl Table<'_> {
     fn memory_limit(&self) -> Strength {
         // Memory in files without a name is nobody's: only a control group, which
         // is not used, would count it.
-        let note = "each process by the kernel, all together ten times a second; \
+        let note = "each process by the kernel, all together twenty times a second; \
                     memory that can be shared is not counted";
         partly("memory limit", "rlimit, supervisor", note)
     }
@@ -284,12 +284,12 @@ impl Table<'_> {
         match (self.layers.processes, self.layers.root_mapped_away) {
             (true, true) => full(rule, "rlimit, process namespace, supervisor"),
             (true, false) => {
-                let note = "the kernel does not hold the superuser to it: counted ten times a \
+                let note = "the kernel does not hold the superuser to it: counted twenty times a \
                             second, a burst is seen after it began";
                 partly(rule, "supervisor", note)
             }
             (false, _) => {
-                let note = "counted ten times a second: a burst is seen after it began";
+                let note = "counted twenty times a second: a burst is seen after it began";
                 partly(rule, "supervisor", note)
             }
         }
@@ -377,7 +377,7 @@ mod tests {
         terminal: full by own terminal, seccomp
         environment: full by launcher
         kernel surface: full by seccomp, no capabilities
-        memory limit: partly by rlimit, supervisor (each process by the kernel, all together ten times a second; memory that can be shared is not counted)
+        memory limit: partly by rlimit, supervisor (each process by the kernel, all together twenty times a second; memory that can be shared is not counted)
         process limit: full by rlimit, process namespace, supervisor
         time limit: full by rlimit, supervisor
         limit of private files: full by memory of limited size
@@ -403,8 +403,8 @@ mod tests {
         terminal: full by own terminal, seccomp
         environment: full by launcher
         kernel surface: full by seccomp, no capabilities
-        memory limit: partly by rlimit, supervisor (each process by the kernel, all together ten times a second; memory that can be shared is not counted)
-        process limit: partly by supervisor (counted ten times a second: a burst is seen after it began)
+        memory limit: partly by rlimit, supervisor (each process by the kernel, all together twenty times a second; memory that can be shared is not counted)
+        process limit: partly by supervisor (counted twenty times a second: a burst is seen after it began)
         time limit: full by rlimit, supervisor
         limit of private files: not by nothing (the home directory is as large as the disk)
         everything ends: full by supervisor, Landlock 6
@@ -420,8 +420,8 @@ mod tests {
         terminal: full by own terminal, seccomp
         environment: full by launcher
         kernel surface: full by seccomp, no capabilities
-        memory limit: partly by rlimit, supervisor (each process by the kernel, all together ten times a second; memory that can be shared is not counted)
-        process limit: partly by supervisor (counted ten times a second: a burst is seen after it began)
+        memory limit: partly by rlimit, supervisor (each process by the kernel, all together twenty times a second; memory that can be shared is not counted)
+        process limit: partly by supervisor (counted twenty times a second: a burst is seen after it began)
         time limit: full by rlimit, supervisor
         limit of private files: not by nothing (the home directory is as large as the disk)
         everything ends: partly by supervisor (a process that starts others fast may get away)
@@ -441,8 +441,8 @@ mod tests {
         terminal: partly by own terminal (commands can type into their own one)
         environment: full by launcher
         kernel surface: not by nothing (every system call can be made)
-        memory limit: partly by rlimit, supervisor (each process by the kernel, all together ten times a second; memory that can be shared is not counted)
-        process limit: partly by supervisor (counted ten times a second: a burst is seen after it began)
+        memory limit: partly by rlimit, supervisor (each process by the kernel, all together twenty times a second; memory that can be shared is not counted)
+        process limit: partly by supervisor (counted twenty times a second: a burst is seen after it began)
         time limit: full by rlimit, supervisor
         limit of private files: not by nothing (the home directory is as large as the disk)
         everything ends: partly by supervisor (a process that starts others fast may get away)

@@ -517,6 +517,38 @@ pub(crate) fn kill_every() {
     unsafe { libc::kill(-1, libc::SIGKILL) };
 }
 
+/// Returns how many pieces of System V shared memory there are in this namespace, and
+/// how many bytes of them take up memory.
+pub(crate) fn shared_memory() -> (u32, u64) {
+    /// What the kernel calls `shm_info`; the sizes are in pages.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Info {
+        pieces: libc::c_int,
+        total: libc::c_ulong,
+        resident: libc::c_ulong,
+        swapped: libc::c_ulong,
+        attempts: libc::c_ulong,
+        successes: libc::c_ulong,
+    }
+    const SHM_INFO: libc::c_int = 14;
+    let mut info = Info::default();
+    // SAFETY: with this command the kernel writes a structure of that kind.
+    let done = unsafe { libc::shmctl(0, SHM_INFO, (&raw mut info).cast()) };
+    if done < 0 {
+        return (0, 0);
+    }
+    let pages = info.resident.saturating_add(info.swapped);
+    let bytes = pages.saturating_mul(rustix::param::page_size() as u64);
+    (u32::try_from(info.pieces).unwrap_or(0), bytes)
+}
+
+/// Removes a piece of System V shared memory.
+pub(crate) fn remove_shared_memory(id: i32) {
+    // SAFETY: this command takes no buffer.
+    unsafe { libc::shmctl(id, libc::IPC_RMID, std::ptr::null_mut()) };
+}
+
 /// Has a signal sent to this process when its parent ends.
 pub(crate) fn die_with_parent() -> io::Result<()> {
     // SAFETY: plain numbers.

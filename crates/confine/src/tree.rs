@@ -284,8 +284,18 @@ impl Tree {
     /// Has the keeper catch what is still to be caught; returns all that was
     /// since the last time.
     pub fn settle(&self) -> Result<Vec<Caught>, Failed> {
+        self.send_errand(&Errand::Settle)
+    }
+
+    /// Does the same for the last time, once nothing runs any more: the keeper takes
+    /// nothing away after that, for it would be the user's own.
+    pub fn finish(&self) -> Result<Vec<Caught>, Failed> {
+        self.send_errand(&Errand::Finish)
+    }
+
+    fn send_errand(&self, errand: &Errand) -> Result<Vec<Caught>, Failed> {
         let keeper = lock(&self.keeper);
-        wire::send(&keeper, &Errand::Settle, &[])?;
+        wire::send(&keeper, errand, &[])?;
         match wire::receive::<Settled>(&keeper)? {
             Some((Settled { caught }, _)) => Ok(caught),
             None => Err(Failed::Gone),

@@ -98,6 +98,8 @@ pub(crate) enum Ask {
 pub(crate) enum Errand {
     /// Catches what is still to be caught, and tells what was.
     Settle,
+    /// Does the same for the last time: what appears from now on is the user's.
+    Finish,
 }
 
 /// What the keeper answers.

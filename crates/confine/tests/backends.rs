@@ -532,6 +532,14 @@ fn too_much_memory_ends_a_command(world: &World) {
     let run = world.sh(&tree, script);
     assert_eq!(run.ended.over, Some(Over::Memory), "{:?} {}", run.ended, run.output);
     assert_eq!(world.sh(&tree, "echo fine").output, "fine\n");
+    if world.own_tree() {
+        // Memory that no process has; it does not stay for the next command.
+        let script = "perl -e 'for (1..30) { my $i = shmget(0, 20 << 20, 0x380); \
+                      shmwrite($i, \"x\" x (20 << 20), 0, 20 << 20) } sleep 9'";
+        let run = world.sh(&tree, script);
+        assert_eq!(run.ended.over, Some(Over::Memory), "{:?} {}", run.ended, run.output);
+        assert_eq!(world.sh(&tree, "wc -l < /proc/sysvipc/shm").output, "1\n");
+    }
 }
 
 fn private_files_are_limited(world: &World) {
@@ -545,6 +553,12 @@ fn private_files_are_limited(world: &World) {
     let output = world.sh(&tree, script).output;
     let bytes: u64 = output.trim().parse().unwrap();
     assert!((1 << 20..=17 << 20).contains(&bytes), "{bytes}");
+    if world.backend == Backend::Namespaces {
+        let script = "cd /run; seq 1 6000 | xargs touch 2>&-; ls | wc -l";
+        let output = world.sh(&tree, script).output;
+        let files: u64 = output.trim().parse().unwrap();
+        assert!((1000..=4096).contains(&files), "{files}");
+    }
 }
 
 fn a_terminal_of_its_own(world: &World) {
@@ -678,7 +692,9 @@ fn help(words: &[String]) {
                 println!("there is no memory");
                 std::process::exit(9);
             }
-            memory.resize(size << 20, 1);
+            for _ in 0..size {
+                memory.extend_from_slice(&[1; 1 << 20]);
+            }
             thread::sleep(Duration::from_secs(10));
             assert_eq!(memory[size], 1);
         }

@@ -132,6 +132,7 @@ fn begin<'i>(
         alone,
         memory: limits.memory,
         processes: limits.processes,
+        has_own_memory: post.plan.backend.has_own_tree(),
         over: None,
     })
 }
@@ -198,10 +199,15 @@ fn rlimits(plan: &Plan, limits: &Limits) -> Vec<(libc::__rlimit_resource_t, u64,
     wanted
         .into_iter()
         .filter_map(|(resource, number, limit)| {
-            let hard = held(resource, limit?);
-            // The kernel warns a second before it ends a process.
-            let soft =
-                if number == libc::RLIMIT_CPU { hard.saturating_sub(1).max(1) } else { hard };
+            let limit = limit?;
+            let hard = held(resource, limit);
+            if number != libc::RLIMIT_CPU {
+                return Some((number, hard, hard));
+            }
+            // The kernel warns a second before it ends a process, and most end of the
+            // warning. Without one nobody could tell why the process ended.
+            let soft = hard.saturating_sub(1).max(1);
+            let hard = held(resource, limit.max(2));
             Some((number, soft.min(hard), hard))
         })
         .collect()
@@ -229,6 +235,8 @@ struct Supervisor<'i> {
     alone: Option<Alone>,
     memory: Option<u64>,
     processes: Option<u64>,
+    /// Whether shared memory is that of this sandbox alone.
+    has_own_memory: bool,
     over: Option<Over>,
 }
 
@@ -269,6 +277,9 @@ impl Supervisor<'_> {
             }
         }
         let left = self.end_the_rest();
+        if self.has_own_memory {
+            processes::remove_pieces();
+        }
         // The kernel may have refused more before this process looked.
         if self.over.is_none() && self.processes.is_some_and(|limit| left.unwrap_or(0) + 1 >= limit)
         {
@@ -328,7 +339,12 @@ impl Supervisor<'_> {
             return;
         }
         let below = processes::below(rustix::process::getpid());
-        if self.memory.is_some_and(|limit| below.memory > limit) {
+        let mut shared = below.shared;
+        if self.has_own_memory {
+            // Some of it may be nobody's.
+            shared = shared.max(sys::shared_memory().1);
+        }
+        if self.memory.is_some_and(|limit| below.memory.saturating_add(shared) > limit) {
             self.over = Some(Over::Memory);
         } else if self.processes.is_some_and(|limit| below.threads >= limit) {
             // More than that the kernel does not allow, where it counts.

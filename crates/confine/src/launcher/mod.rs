@@ -377,6 +377,17 @@ impl Drop for PrivateHome {
 /// How long files may be there before they are looked at, when there are many.
 const BREATH: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
+/// Lets this process have as many descriptors as it may. Commands have been given
+/// their own limit by now.
+fn allow_many_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_some() && current != maximum {
+        // With fewer, some things are looked at later.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    }
+}
+
 /// What stays outside.
 struct Keeper {
     socket: UnixStream,
@@ -392,7 +403,9 @@ struct Keeper {
 impl Keeper {
     /// Stays until the caller is gone and nothing of the sandbox is left.
     fn stay(mut self) -> i32 {
+        allow_many_files();
         let mut running = true;
+        let mut retired = None;
         loop {
             let guard = self.guard.as_ref().map_or(self.signals.as_fd(), |guard| guard.events());
             let mut polled = [
@@ -421,8 +434,13 @@ impl Keeper {
             running = running && !self.init_ended();
             if asked {
                 match wire::receive::<Errand>(&self.socket) {
-                    Ok(Some((Errand::Settle, _))) => {
+                    Ok(Some((errand, _))) => {
                         let caught = self.guard.as_mut().map_or(Vec::new(), Guard::settle);
+                        if matches!(errand, Errand::Finish) {
+                            // Out of sight, and put away after the answer: the kernel
+                            // takes its time to forget what was watched.
+                            retired = self.guard.take();
+                        }
                         if wire::send(&self.socket, &Settled { caught }, &[]).is_err() {
                             break;
                         }
@@ -438,6 +456,7 @@ impl Keeper {
         if let Some(guard) = &mut self.guard {
             guard.finish();
         }
+        drop(retired);
         0
     }
 

@@ -21,7 +21,40 @@ struct Seen {
 pub(crate) struct Below {
     pub(crate) pids: Vec<Pid>,
     pub(crate) threads: u64,
+    /// Memory of their own.
     pub(crate) memory: u64,
+    /// Memory that they have in common, as far as one of them has it.
+    pub(crate) shared: u64,
+}
+
+/// A piece of System V shared memory, which no process need have.
+#[derive(Debug, PartialEq, Eq)]
+struct Piece {
+    id: i32,
+    /// Who made it.
+    maker: i32,
+    /// How many have it.
+    attached: u64,
+}
+
+fn piece(line: &str) -> Option<Piece> {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let number = |index: usize| fields.get(index)?.parse().ok();
+    let attached = fields.get(6)?.parse().ok()?;
+    Some(Piece { id: number(1)?, maker: number(4)?, attached })
+}
+
+/// Removes the shared memory that nobody has any more and whose maker has ended.
+pub(crate) fn remove_pieces() {
+    if crate::sys::shared_memory().0 == 0 {
+        return;
+    }
+    let text = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+    for Piece { id, maker, attached } in text.lines().skip(1).filter_map(piece) {
+        if attached == 0 && look(maker).is_none() {
+            crate::sys::remove_shared_memory(id);
+        }
+    }
 }
 
 /// Looks at all processes that come from `ancestor`.
@@ -47,15 +80,13 @@ pub(crate) fn below(ancestor: Pid) -> Below {
         false
     };
     let mut below = Below::default();
-    let mut shared = 0;
     for (&pid, process) in seen.iter().filter(|(pid, _)| comes_from(**pid)) {
         below.pids.extend(Pid::from_raw(pid));
         below.threads += process.threads;
         below.memory += process.memory;
-        shared = shared.max(process.shared);
+        // Once: most of it is the same memory in each of them.
+        below.shared = below.shared.max(process.shared);
     }
-    // Once: most of it is the same memory in each of them.
-    below.memory += shared;
     below
 }
 
@@ -109,5 +140,20 @@ pub(crate) fn kill_below(ancestor: Pid) {
     }
     for pid in below(ancestor).pids {
         let _ = rustix::process::kill_process(pid, Signal::KILL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_memory_is_read_as_the_kernel_writes_it() {
+        let line = "         0          3   600              20971520    17     18      1  1000  \
+                    1000  1000  1000 1763260000 1763260000 1763260000              20971520       4096";
+        let want = Piece { id: 3, maker: 17, attached: 1 };
+        assert_eq!(piece(line), Some(want));
+        assert_eq!(piece(""), None);
+        assert_eq!(piece("0 3 600 20971520 17"), None);
     }
 }

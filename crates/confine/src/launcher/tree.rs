@@ -552,6 +552,11 @@ impl Root {
     }
 }
 
+/// How many private files there may be, where little memory is allowed for them.
+const FEWEST_FILES: u64 = 4096;
+/// How many there may be at most.
+const MOST_FILES: u64 = 1_000_000;
+
 /// One piece of memory for everything that is private and can be written.
 ///
 /// It is below the new root, over a directory of the old one that is not needed
@@ -565,8 +570,11 @@ impl Scratch {
     fn new(plan: &Plan) -> Result<Self, Trouble> {
         let what = || "make private memory".to_owned();
         let size = plan.limits.tmp.map_or("50%".to_owned(), |bytes| bytes.to_string());
+        // An empty file takes memory as well.
+        let files = plan.limits.tmp.map_or(MOST_FILES, |bytes| bytes / 4096);
+        let files = files.clamp(FEWEST_FILES, MOST_FILES).to_string();
         let mount =
-            memory(&[("size", &size), ("mode", "0755"), ("nr_inodes", "1000000")]).during(what)?;
+            memory(&[("size", &size), ("mode", "0755"), ("nr_inodes", &files)]).during(what)?;
         let places = ["/tmp", "/run", "/mnt", "/var", "/usr"];
         let place = places.into_iter().find(|place| Path::new(place).is_dir()).unwrap_or("/");
         attach(mount.as_fd(), CWD, Path::new(place)).during(what)?;

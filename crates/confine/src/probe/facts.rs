@@ -63,6 +63,10 @@ impl Facts {
         step: &str,
         errno: Option<i32>,
     ) -> (String, Option<String>) {
+        // The others need no namespaces, and nothing that is known here helps them.
+        if !matches!(backend, Backend::Namespaces | Backend::Bubblewrap) {
+            return (step.to_owned(), None);
+        }
         let with = |why: &str, raise: &str| (format!("{why} ({step})"), Some(raise.to_owned()));
         let refused = match errno {
             Some(errno) => [libc::EPERM, libc::EACCES, libc::ENOSPC].contains(&errno),

@@ -1,9 +1,7 @@
 //! Puts an entry back to where it was.
 
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
@@ -54,7 +52,7 @@ pub enum RestoreError {
 }
 
 /// Puts what was caught back to where it was and removes the entry; returns the
-/// host path. Nothing is replaced, and no link below the zone is followed.
+/// host path. Nothing is replaced, and no link is followed.
 pub fn restore(dir: &Path, id: &str) -> Result<PathBuf, RestoreError> {
     let entry =
         read(dir, id).map_err(|source| RestoreError::NoEntry { id: id.to_owned(), source })?;
@@ -80,9 +78,7 @@ pub fn restore(dir: &Path, id: &str) -> Result<PathBuf, RestoreError> {
 }
 
 fn put_back(dir: &Path, entry: &Entry, restorable: impl Fn(&Item) -> bool) -> io::Result<()> {
-    let zone = OsString::from_vec(unescape(&entry.zone).into_owned());
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let zone = rustix::fs::openat(CWD, PathBuf::from(zone), flags, Mode::empty())?;
+    let zone = open_zone(&unescape(&entry.zone))?;
     let (parent, name) = parent_of(zone.as_fd(), &entry.path, 0o755)?;
     let top = match entry.kind {
         Kind::Directory => {
@@ -107,6 +103,17 @@ fn put_back(dir: &Path, entry: &Entry, restorable: impl Fn(&Item) -> bool) -> io
         put_item(dir, entry, item, parent.as_fd(), &name)?;
     }
     Ok(())
+}
+
+/// Opens a zone. There was no link on the way when something was caught in it; one
+/// that is there now was put there.
+fn open_zone(path: &[u8]) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut dir = rustix::fs::openat(CWD, "/", flags, Mode::empty())?;
+    for name in path.split(|&byte| byte == b'/').filter(|name| !name.is_empty()) {
+        dir = hold_dir(dir.as_fd(), name)?;
+    }
+    Ok(dir)
 }
 
 fn put_item(

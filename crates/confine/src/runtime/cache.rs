@@ -62,8 +62,12 @@ impl Matters {
     }
 
     /// Writes how a path is; it has no space in it.
-    fn describe(self, meta: Option<&Metadata>, out: &mut String) {
-        let Some(meta) = meta else { return out.push('-') };
+    fn describe(self, state: &State, out: &mut String) {
+        let meta = match state {
+            State::There(meta) => meta,
+            State::Missing => return out.push('-'),
+            State::Closed => return out.push('!'),
+        };
         let (dev, ino, mode, uid) = (meta.dev(), meta.ino(), meta.mode(), meta.uid());
         // Writing to a string does not fail.
         let _ = match self {
@@ -81,21 +85,38 @@ impl Matters {
     }
 }
 
+/// What a look at a path comes to.
+#[derive(Debug)]
+enum State {
+    There(Metadata),
+    Missing,
+    /// The user may not look there.
+    Closed,
+}
+
+impl State {
+    /// Looks at a path; `None` where the answer may be another one next time.
+    fn of(path: &Path) -> Option<Self> {
+        match fs::symlink_metadata(path) {
+            Ok(meta) => Some(State::There(meta)),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::ENOENT | libc::ENOTDIR) => Some(State::Missing),
+                Some(libc::EACCES) => Some(State::Closed),
+                _ => None,
+            },
+        }
+    }
+}
+
 /// Returns whether everything is as it was.
 fn is_same(seen: &str) -> bool {
     let mut now = String::new();
     seen.lines().all(|line| {
         let Some((how, name)) = line.split_once(' ') else { return false };
         let path = unescape(name);
-        let meta = match fs::symlink_metadata(OsStr::from_bytes(&path)) {
-            Ok(meta) => Some(meta),
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) => {
-                None
-            }
-            Err(_) => return false,
-        };
+        let Some(state) = State::of(Path::new(OsStr::from_bytes(&path))) else { return false };
         now.clear();
-        Matters::of(how).describe(meta.as_ref(), &mut now);
+        Matters::of(how).describe(&state, &mut now);
         now == how
     })
 }
@@ -178,11 +199,16 @@ fn seen(used: &Used) -> Option<String> {
         .chain(names.map(|path| (path, Matters::Name)));
     let mut seen = String::new();
     for (path, matters) in all {
-        let meta = fs::symlink_metadata(path).ok();
-        if matters == Matters::Content && age(meta.as_ref()?).is_none_or(|age| age < UNSURE) {
+        let state = State::of(path)?;
+        let is_sure = match (&state, matters) {
+            (State::There(meta), Matters::Content) => age(meta).is_some_and(|age| age >= UNSURE),
+            (State::Missing, Matters::Content) => false,
+            (State::Closed, _) | (_, Matters::Name) => true,
+        };
+        if !is_sure {
             return None;
         }
-        matters.describe(meta.as_ref(), &mut seen);
+        matters.describe(&state, &mut seen);
         let _ = writeln!(seen, " {}", escape(path.as_os_str().as_bytes()));
     }
     Some(seen)

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use zonekeep_policy::policy::is_never_passed;
+
 use super::tree::Tree;
 use super::{Host, Runtime, Settings, files, git};
 use crate::plan::Network;
@@ -133,7 +135,7 @@ pub(super) fn add(host: &Host<'_>, settings: &Settings<'_>, runtime: &mut Runtim
     let Runtime { env, notes, .. } = runtime;
     for name in settings.pass_env {
         let Some(value) = host.env.get(OsStr::new(name)) else { continue };
-        if name == "PATH" || name == "HOME" || is_for_the_loader(name) {
+        if is_never_passed(name) {
             notes.push(format!("{name} is not passed on"));
         } else {
             env.insert(name.into(), value.clone());
@@ -158,10 +160,4 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 /// Returns whether a variable is one of those that choose a language.
 pub(super) fn is_about_language(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b"LC_")
-}
-
-/// Returns whether a variable makes the loader or the C library run other code.
-fn is_for_the_loader(name: &str) -> bool {
-    let begins = ["LD_", "DYLD_"].iter().any(|start| name.starts_with(start));
-    begins || matches!(name, "GCONV_PATH" | "GLIBC_TUNABLES" | "LOCPATH" | "NLSPATH")
 }

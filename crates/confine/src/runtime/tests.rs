@@ -490,6 +490,15 @@ fn kept_files(dir: &Path) -> Vec<PathBuf> {
     fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
+/// Adds a note to what is kept.
+fn mark(kept: &Path, text: &str) {
+    let file = &kept_files(kept)[0];
+    let whole = fs::read_to_string(file).unwrap();
+    let at = whole.rfind("\"notes\":[").unwrap() + "\"notes\":[".len();
+    let comma = if whole[at..].starts_with(']') { "" } else { "," };
+    fs::write(file, format!("{}\"{text}\"{comma}{}", &whole[..at], &whole[at..])).unwrap();
+}
+
 #[test]
 fn what_was_found_is_kept_and_found_again_only_while_it_is_true() {
     let fake = Fake::new(&["home/ann/.cargo/bin/cargo!", "home/ann/.gitconfig"])
@@ -501,13 +510,7 @@ fn what_was_found_is_kept_and_found_again_only_while_it_is_true() {
     assert_eq!(files.len(), 1, "{files:?}");
 
     // What is kept is what is used: a note that nobody could have found shows it.
-    let mark = |text: &str| {
-        let file = &kept_files(kept.path())[0];
-        let whole = fs::read_to_string(file).unwrap();
-        let at = whole.rfind("\"notes\":[").unwrap() + "\"notes\":[".len();
-        let comma = if whole[at..].starts_with(']') { "" } else { "," };
-        fs::write(file, format!("{}\"{text}\"{comma}{}", &whole[..at], &whole[at..])).unwrap();
-    };
+    let mark = |text: &str| mark(kept.path(), text);
     mark("kept");
     assert!(fake.find_with(Some(kept.path())).notes.contains(&"kept".to_owned()));
 
@@ -535,6 +538,31 @@ fn what_was_found_is_kept_and_found_again_only_while_it_is_true() {
         assert!(!now.notes.contains(&"stale".to_owned()), "{name}");
         assert_eq!(now, fake.find(), "{name}");
     }
+}
+
+#[test]
+fn what_is_closed_to_the_user_and_names_of_any_kind_are_kept_too() {
+    let fake = Fake::new(&["home/bob/bin/tool!", "opt/odd\n=1 name/bin/tool!"])
+        .env("PATH", "/home/bob/bin:/opt/odd\n=1 name/bin:/usr/bin:/bin");
+    let bob = fake.root.path().join("home/bob");
+    let close = |mode| fs::set_permissions(&bob, fs::Permissions::from_mode(mode)).unwrap();
+    close(0o000);
+    let kept = tempfile::tempdir().unwrap();
+    let first = settled(&fake, kept.path());
+    mark(kept.path(), "kept");
+    let again = fake.find_with(Some(kept.path()));
+    assert!(again.notes.contains(&"kept".to_owned()), "{again:?}");
+    assert_eq!(places(&first), places(&again));
+
+    close(0o755);
+    let now = fake.find_with(Some(kept.path()));
+    assert!(!now.notes.contains(&"kept".to_owned()), "{now:?}");
+    assert_eq!(now, fake.find());
+    settled(&fake, kept.path());
+    mark(kept.path(), "kept");
+    make(fake.root.path(), "opt/odd\n=1 name/bin/more!");
+    let now = fake.find_with(Some(kept.path()));
+    assert!(!now.notes.contains(&"kept".to_owned()), "{now:?}");
 }
 
 #[test]

@@ -136,6 +136,7 @@ fn plan(backend: Backend, scene: &Scene, argv: &[String]) -> (Plan, BTreeMap<OsS
         ..Limits::default()
     };
     let watch = Watch {
+        home: std::env::home_dir().unwrap_or_default(),
         patterns: CommandGuards::of(&Guards::default()).lines(),
         quarantine: scene.dir().join("quarantine"),
         git_may_configure: argv.iter().any(|word| word.contains("submodule")),

@@ -153,3 +153,127 @@ pub(super) fn named_directories_are_guarded() {
     run.caught(&["later/hooks"]);
     assert!(project.has("later/other") && !project.has("later/hooks"));
 }
+
+pub(super) fn directories_named_in_any_way() {
+    let project = Project::new().file("tools/pre-commit", "#!/bin/sh\n");
+    project.git(&["init", "-q"]);
+    project.git(&["commit", "-q", "--allow-empty", "-m", "first"]);
+    let zone = project.zone().canonicalize().unwrap();
+    symlink(&zone, project.dir.join("way")).unwrap();
+    symlink("tools", project.zone().join("short")).unwrap();
+    let zone = zone.to_str().unwrap();
+    let way = project.dir.join("way/tools");
+    let named = [
+        "tools".to_owned(),
+        format!("{zone}/tools"),
+        format!("{}//tools", zone.replacen('/', "//", 1)),
+        format!("{zone}/./x/../tools"),
+        way.to_str().unwrap().to_owned(),
+        "short".to_owned(),
+        format!("{zone}/short/"),
+    ];
+    for name in named {
+        project.git(&["config", "core.hooksPath", &name]);
+        let run = project.run("echo x > tools/pre-commit; echo x > tools/post-commit; true");
+        assert_eq!(project.read("tools/pre-commit"), "#!/bin/sh\n", "{name}: {run:?}");
+        assert!(!project.has("tools/post-commit"), "{name}: {run:?}");
+        // Neither the link on the way.
+        project.run("rm -f short; mkdir evil; ln -s evil short; true");
+        let link = fs::read_link(project.zone().join("short")).unwrap();
+        let is_on_the_way = name.contains("short");
+        assert_eq!(link == Path::new("tools"), is_on_the_way, "{name}: {link:?}");
+        let _ = fs::remove_file(project.zone().join("short"));
+        let _ = fs::remove_dir(project.zone().join("evil"));
+        symlink("tools", project.zone().join("short")).unwrap();
+    }
+    // From the home directory, and from a work tree that was added.
+    project.git(&["config", "core.hooksPath", "~/zone/tools"]);
+    project.run("echo x > tools/pre-commit; true");
+    assert_eq!(project.read("tools/pre-commit"), "#!/bin/sh\n");
+    project.git(&["worktree", "add", "-q", "tree"]);
+    project.git(&["config", "core.hooksPath", "hooks"]);
+    let run = project.run("mkdir tree/hooks; echo x > tree/hooks/pre-commit");
+    run.caught(&["tree/hooks"]);
+}
+
+pub(super) fn what_guarded_links_lead_to() {
+    for backend in [Backend::Namespaces, Backend::Landlock] {
+        let mut project = Project::new()
+            .file("scripts/check.sh", "#!/bin/sh\n")
+            .file("shared/envrc", "good\n")
+            .file("editor/tasks.json", "{}\n")
+            .file("plain", "free\n")
+            .file("rust/config.toml", "good\n");
+        project.backend = backend;
+        project.git(&["init", "-q"]);
+        let link = |to: &str, at: &str| symlink(to, project.zone().join(at)).unwrap();
+        link("../../scripts/check.sh", ".git/hooks/pre-commit");
+        link("other", ".envrc");
+        link("shared/envrc", "other");
+        link("editor", ".vscode");
+        link("conf/bashrc", ".bashrc");
+        link("rust", ".cargo");
+        let run = project.run(
+            "echo x > scripts/check.sh; echo x > shared/envrc; echo x > editor/tasks.json
+             echo x > editor/launch.json; mkdir -p conf; echo x > conf/bashrc
+             ln -sf plain other; echo ok > plain; echo ok > scripts/new
+             echo x > rust/config.toml; mkdir -p rust/bin; echo x > rust/bin/cargo
+             echo ok > rust/free",
+        );
+        assert_eq!(project.read("rust/config.toml"), "good\n", "{backend}: {run:?}");
+        assert!(!project.has("rust/bin/cargo"), "{backend}: {run:?}");
+        assert_eq!(project.read("rust/free"), "ok\n", "{backend}: {run:?}");
+        let content = ["scripts/check.sh", "shared/envrc", "editor/tasks.json", "plain"]
+            .map(|path| project.read(path));
+        assert_eq!(content, ["#!/bin/sh\n", "good\n", "{}\n", "ok\n"], "{backend}: {run:?}");
+        assert!(!project.has("editor/launch.json") && !project.has("conf/bashrc"), "{run:?}");
+        assert_eq!(fs::read_link(project.zone().join("other")).unwrap(), Path::new("shared/envrc"));
+        assert_eq!(project.read("scripts/new"), "ok\n");
+    }
+    // A repository that is reached by a link is worked in as before.
+    let project = Project::new();
+    project.git(&["init", "-q", "--separate-git-dir", "store", "repo"]);
+    fs::remove_file(project.zone().join("repo/.git")).unwrap();
+    symlink("../store", project.zone().join("repo/.git")).unwrap();
+    let run = project.run("cd repo && echo a > a && git add a && git commit -q -m one");
+    run.succeeded().caught(&[]);
+}
+
+/// What the user has, and nobody changes, is left alone.
+pub(super) fn what_is_as_it_was_stays() {
+    let project = Project::new();
+    project.git(&["init", "-q", "--separate-git-dir", "../store", "."]);
+    let number = || fs::symlink_metadata(project.zone().join(".git")).unwrap().ino();
+    let before = number();
+    for _ in 0..2 {
+        project.run("true").succeeded().caught(&[]);
+        assert_eq!(number(), before);
+    }
+    project.run("echo 'gitdir: /elsewhere' > other; mv other .git");
+    assert!(project.read(".git").contains("store"), "{}", project.read(".git"));
+}
+
+pub(super) fn guarded_files_with_other_names() {
+    for backend in [Backend::Namespaces, Backend::Landlock] {
+        let mut project = Project::new().file(".envrc", "good\n").file(".vscode/tasks.json", "{}");
+        project.backend = backend;
+        project.git(&["init", "-q"]);
+        let config = project.read(".git/config");
+        let hook = project.zone().join(".git/hooks/pre-commit");
+        fs::write(&hook, "#!/bin/sh\n").unwrap();
+        let guarded = [".envrc", ".vscode/tasks.json", ".git/config", ".git/hooks/pre-commit"];
+        for (number, path) in guarded.iter().enumerate() {
+            let other = project.zone().join(format!("other-{number}"));
+            fs::hard_link(project.zone().join(path), other).unwrap();
+        }
+        let run = project.run("for i in 0 1 2 3; do echo '[alias] a = !x' >> other-$i; done");
+        run.caught(&guarded);
+        let content = guarded.map(|path| project.read(path));
+        assert_eq!(content, ["good\n", "{}", &config, "#!/bin/sh\n"], "{backend}");
+        // What is not changed stays what it is.
+        let project = Project::new().file(".envrc", "good\n");
+        fs::hard_link(project.zone().join(".envrc"), project.zone().join("other")).unwrap();
+        project.run("cat other .envrc").succeeded().caught(&[]);
+        assert_eq!(fs::metadata(project.zone().join(".envrc")).unwrap().nlink(), 2);
+    }
+}

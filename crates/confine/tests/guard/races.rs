@@ -34,23 +34,77 @@ pub(super) fn nothing_is_left_after_races() {
     }
 }
 
+/// Stops the keeper for a while; returns who lets it go on.
+fn keeper_stands_still(sandbox: &Sandbox<'_>, time: Duration) -> std::thread::JoinHandle<()> {
+    sandbox.tree.layers().unwrap();
+    let keeper = sandbox.tree.keeper_pid().unwrap().to_string();
+    let signal = move |name: &str| {
+        assert!(Command::new("kill").args([name, &keeper]).status().unwrap().success());
+    };
+    signal("-STOP");
+    std::thread::spawn(move || {
+        std::thread::sleep(time);
+        signal("-CONT");
+    })
+}
+
+/// A directory goes away while the keeper is busy, something is planted in it, and
+/// it is back before the keeper comes to see where it went.
+pub(super) fn goes_and_comes_back() {
+    let project = Project::new().file("a/b/main.c", "").file("a/lib.c", "");
+    let sandbox = project.start();
+    let run = sandbox.run(
+        "mkdir j T U; for t in T U; do seq 0 3999 | sed s,^,$t/, | xargs mkdir; done; sleep 1
+         mv T T1; mkdir q; mv a/b q/b; echo x > q/b/.envrc; echo x > j/.bashrc
+         mv U U1; mkdir r; mv q/b r/b; rmdir q
+         i=0; while [ -e j/.bashrc ] && [ $i -lt 3000000 ]; do i=$((i+1)); done
+         mv a r2; mkdir a; mv r/b a/b; rmdir r; mv r2/lib.c a/; rmdir r2
+         i=0; while [ -e a/b/.envrc ] && [ $i -lt 50 ]; do sleep 0.1; i=$((i+1)); done
+         [ -e a/b/.envrc ] || echo gone; ls a/b a",
+    );
+    assert_eq!(planted(&project.zone()), Vec::<PathBuf>::new());
+    assert_eq!(run.output, "gone\na:\nb\nlib.c\n\na/b:\nmain.c\n", "{run:?}");
+    // Something else stands where it was.
+    let project = Project::new().file("a/b/main.c", "").file("a/lib.c", "");
+    let sandbox = project.start();
+    let waker = keeper_stands_still(&sandbox, Duration::from_secs(1));
+    sandbox.run("mkdir q; mv a/b q/b; mkdir a/b; echo x > q/b/.envrc; mv q a/q");
+    waker.join().unwrap();
+    assert_eq!(planted(&project.zone()), Vec::<PathBuf>::new());
+    // It comes back into a repository, where what is in it means something else.
+    let project = Project::new();
+    let run = project.run(
+        "mkdir T; seq 0 2999 | sed s,^,T/, | xargs mkdir; mkdir -p a/hooks
+         echo x > a/hooks/pre-commit; sleep 1; [ -e a/hooks/pre-commit ] || exit 3
+         mv T T1; mkdir q; mv a/hooks q/hooks; rmdir a; mkdir a a/objects a/refs
+         echo 'ref: refs/heads/main' > a/HEAD; mv q/hooks a/hooks; rmdir q; sleep 0.5",
+    );
+    run.succeeded();
+    assert!(project.has("a/HEAD") && !project.has("a/hooks/pre-commit"), "{:?}", run.paths());
+}
+
+/// Closed directories in one another: the way back up leads through them as well.
+pub(super) fn closed_directories_in_one_another() {
+    let project = Project::new();
+    let run = project.run(
+        "mkdir n z; cd n; i=0; while [ $i -lt 200 ]; do mkdir d; cd d; i=$((i+1)); done
+         echo x > .envrc; while [ $i -gt 0 ]; do cd ..; chmod 000 d; i=$((i-1)); done
+         cd ..; chmod 000 n; mv n m; echo x > z/.envrc; mv z a",
+    );
+    let deep = format!("m/{}.envrc", "d/".repeat(200));
+    let paths = run.paths();
+    assert!(paths.iter().any(|path| path.ends_with(&deep[1..])), "{} caught", paths.len());
+    assert!(!project.has("a/.envrc") && !project.has("z/.envrc"), "{} caught", paths.len());
+    assert!(run.caught.iter().all(|c| c.failed.is_none()), "{run:?}");
+    let open = Command::new("chmod").args(["-R", "u+rwX"]).arg(project.zone()).status().unwrap();
+    assert!(open.success());
+}
+
 pub(super) fn lost_events_are_made_up_for() {
     let project = Project::new();
     // Many more than the kernel queues, while the keeper stands still.
     let sandbox = project.start();
-    sandbox.tree.layers().unwrap();
-    let keeper = sandbox.tree.keeper_pid().unwrap().to_string();
-    let signal = |name: &str| {
-        assert!(Command::new("kill").args([name, &keeper]).status().unwrap().success());
-    };
-    signal("-STOP");
-    let waker = std::thread::spawn({
-        let keeper = keeper.clone();
-        move || {
-            std::thread::sleep(Duration::from_secs(3));
-            Command::new("kill").args(["-CONT", &keeper]).status().unwrap();
-        }
-    });
+    let waker = keeper_stands_still(&sandbox, Duration::from_secs(3));
     let run = sandbox.run(
         "mkdir s a; i=0; while [ $i -lt 20000 ]; do : > s/$i.worker; i=$((i+1)); done
          mkdir -p a/b; echo x > a/b/.envrc; mkdir .vscode; echo x > .vscode/y",
@@ -107,4 +161,49 @@ pub(super) fn large_trees_start_quickly() {
     println!("      10,000 directories: {took:?}");
     assert!(took < Duration::from_secs(2), "{took:?}");
     sandbox.run("echo x > n99/m99/.envrc").caught(&["n99/m99/.envrc"]);
+}
+
+/// Each repository in another is gone through once more, so there must not be many.
+pub(super) fn repositories_in_repositories() {
+    const NEST: &str = "nest() { i=0; while [ $i -lt $1 ]; do mkdir objects refs d; : > HEAD; cd d;
+                        i=$((i+1)); done; }; ";
+    // From the inside to the outside, and the other way.
+    let build = [
+        "mkdir n; cd n; nest 150; echo x > /rw/.envrc".to_owned(),
+        "mkdir n; cd n; i=0; while [ $i -lt 60 ]; do mkdir d; cd d; i=$((i+1)); done
+         while [ $i -gt 0 ]; do mkdir objects refs; : > HEAD; cd ..; i=$((i-1)); done
+         echo x > /rw/.envrc"
+            .to_owned(),
+    ];
+    for script in build {
+        let project = Project::new();
+        let run = project.run(&format!("{NEST}{script}"));
+        assert_eq!(planted(&project.zone()), Vec::<PathBuf>::new(), "{:?}", run.paths());
+        let deep = format!("n/{}", "d/".repeat(20));
+        assert!(!project.has(&deep), "{:?}", run.paths());
+        assert!(project.has("n"), "{:?}", run.paths());
+    }
+    // What the user has made stays.
+    let project = Project::new().file("script", NEST);
+    let made = Command::new("sh")
+        .current_dir(project.zone())
+        .args(["-c", &format!("{NEST} mkdir n; cd n; nest 12")])
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let run = project.run(": > n/d/d/d/d/d/d/d/d/d/d/file; mv n m; mv m n");
+    run.succeeded();
+    assert!(project.has("n/d/d/d/d/d/d/d/d/d/d/file") && run.paths().is_empty(), "{run:?}");
+}
+
+pub(super) fn nothing_is_taken_away_after_the_end() {
+    let project = Project::new();
+    let sandbox = project.start();
+    let run = sandbox.run("echo x > .envrc");
+    run.caught(&[".envrc"]);
+    assert_eq!(sandbox.tree.finish().unwrap().len(), 0);
+    fs::write(project.zone().join(".envrc"), "mine").unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    drop(sandbox);
+    assert_eq!(project.read(".envrc"), "mine");
 }

@@ -49,6 +49,15 @@ pub(super) fn what_was_caught_can_be_restored() {
     let crooked = quarantine::restore(&project.quarantine(), &id);
     assert!(matches!(crooked, Err(RestoreError::Crooked { .. })), "{crooked:?}");
     fs::remove_file(project.zone().join("a")).unwrap();
+    // Neither one that stands for the zone.
+    let (zone, elsewhere) = (project.zone(), project.dir.join("elsewhere"));
+    fs::rename(&zone, &elsewhere).unwrap();
+    symlink(&elsewhere, &zone).unwrap();
+    let crooked = quarantine::restore(&project.quarantine(), &id);
+    assert!(matches!(crooked, Err(RestoreError::Crooked { .. })), "{crooked:?}");
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+    fs::remove_file(&zone).unwrap();
+    fs::rename(&elsewhere, &zone).unwrap();
     quarantine::restore(&project.quarantine(), &id).unwrap();
     assert_eq!(project.read("a/b/.envrc"), "one\n");
 }

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use crate::quarantine::handles::open_dir;
+use super::keys::Keys;
 
 /// How many directories stay open.
 const OPEN: usize = 48;
@@ -48,14 +48,14 @@ impl Descent {
 
     /// Goes back up. Where the directory above was closed, it must still be the
     /// one that this one lies in.
-    pub(super) fn leave(&mut self) {
+    pub(super) fn leave(&mut self, keys: &mut Keys) {
         let left = self.levels.pop().and_then(|level| level.dir);
         let Some(above) = self.levels.last_mut() else { return };
         if above.dir.is_some() {
             return;
         }
         let Some(left) = left else { return };
-        let Ok(dir) = open_dir(left.as_fd(), b"..") else { return };
+        let Ok(dir) = keys.open(left.as_fd(), b"..") else { return };
         let id = rustix::fs::fstat(&dir).map(|stat| (stat.st_dev, stat.st_ino));
         if id == Ok(above.id) {
             above.dir = Some(dir);

@@ -12,13 +12,13 @@ use std::io::Read;
 use zonekeep_policy::path::RelPath;
 use zonekeep_policy::planted::{Content, Planted, hooks_dirs, is_harmless};
 
-use super::Guard;
 use super::before::{Identity, Is, MAX_KEPT, What};
 use super::keys::Keys;
-use super::rules::pattern_of;
+use super::rules::{DECLARED, pattern_of};
 use super::sieve::Class;
 use super::walk::View;
 use super::watches::Number;
+use super::{Guard, leads};
 use crate::launcher::tree::Fixed;
 use crate::quarantine::handles::open_file;
 
@@ -58,17 +58,22 @@ impl Guard {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         let Ok(stat) = rustix::fs::statat(spot.dir, spot.name, flags) else { return };
         let is = Is::of(&stat);
-        let depends = match self.ruling(spot, is) {
+        let (depends, pattern) = match self.ruling(spot, is) {
             Ruling::Free => return,
-            Ruling::Guarded(_) => None,
-            Ruling::Depends(content) => Some(content),
+            Ruling::Guarded(pattern) => (None, pattern),
+            Ruling::Depends(content) => (Some(content), pattern_of(content).to_owned()),
         };
-        if depends.is_some() {
+        if is == Is::Link {
+            self.declare_end(spot, &pattern);
+        }
+        // By another name it can be changed unseen, whatever becomes of this one.
+        let linked = is == Is::File && stat.st_nlink > 1;
+        if depends.is_some() || linked {
             self.before.see(spot.zone, spot.path, spot.bares, spot.class);
         }
         let id = Identity::of(spot.dir, spot.name);
         // What becomes read-only need not be remembered.
-        let remember = depends.is_some() || is == Is::Link || !self.has_own_tree;
+        let remember = depends.is_some() || linked || is == Is::Link || !self.has_own_tree;
         let what = if remember { what(spot, is) } else { None };
         if depends == Some(Content::GitConfig)
             && let Some(What::File(bytes)) = &what
@@ -84,7 +89,9 @@ impl Guard {
         // A link cannot be made read-only.
         if fixed && self.has_own_tree && is != Is::Link {
             self.fix(spot);
-            self.before.know(id);
+            if !linked || !kept {
+                self.before.know(id);
+            }
             return;
         }
         if !kept {
@@ -148,6 +155,8 @@ impl Guard {
             && kept.is_none_or(|kept| kept.before != what);
         let harmless = match &what {
             _ if linked => false,
+            // Nobody has changed it.
+            Some(_) if kept.is_some_and(|kept| kept.before == what) => true,
             // It is about to be written, and says nothing yet.
             Some(What::File(bytes)) if bytes.is_empty() => return,
             Some(What::File(bytes)) => {
@@ -180,8 +189,69 @@ impl Guard {
         let Some(zone) = self.zones.get(spot.zone) else { return };
         let bytes = |path: &PathBuf| path.as_os_str().as_bytes().to_vec();
         let (host, at) = (bytes(&zone.host), bytes(&zone.at));
+        let dir = spot.path.split_last().map(|(dir, _)| dir).unwrap_or_default();
+        let git_dir = zone.host.join(OsStr::from_bytes(dir.as_bytes()));
         // Something new may be there already.
         self.must_sweep |= self.rules.declare(spot.zone, &host, &at, spot.path, &named);
+        // By any other way that leads there.
+        for text in &named {
+            for path in leads::meant(text.as_bytes(), &git_dir, &self.home) {
+                self.declare_way(&leads::follow(&path), (spot.zone, &dir), DECLARED);
+            }
+        }
+    }
+
+    /// Notes a link, or a file with another name, that becomes read-only with the
+    /// directory it is in.
+    pub(super) fn note_ways(&mut self, spot: &Spot<'_>, stat: &Stat) {
+        let is = Is::of(stat);
+        let Ruling::Guarded(pattern) = self.ruling(spot, is) else { return };
+        match is {
+            Is::Link => self.declare_end(spot, &pattern),
+            _ => {
+                let id = Identity::of(spot.dir, spot.name);
+                if let Some(what) = what(spot, is)
+                    && self.before.keep(spot.zone, spot.path, id, stat, what)
+                {
+                    self.before.see(spot.zone, spot.path, spot.bares, spot.class);
+                }
+            }
+        }
+    }
+
+    /// Guards what a guarded link leads to. Of a directory only where all in it
+    /// is guarded for the link's name; a repository is known by its own look.
+    fn declare_end(&mut self, spot: &Spot<'_>, pattern: &str) {
+        let Some(zone) = self.zones.get(spot.zone) else { return };
+        let way = leads::follow(&zone.host.join(OsStr::from_bytes(spot.path.as_bytes())));
+        let end = way.last().filter(|end| end.is_dir());
+        let Some(end) = end else {
+            return self.declare_way(&way, (spot.zone, spot.path), pattern);
+        };
+        if self.rules.guards_all_in(spot.zone, spot.path, spot.bares, spot.class) {
+            return self.declare_way(&way, (spot.zone, spot.path), pattern);
+        }
+        // Parts of it, and the links that lead to them.
+        for rest in self.rules.rests_below(spot.path).iter().filter(|rest| !rest.is_root()) {
+            let part = end.join(OsStr::from_bytes(rest.as_bytes()));
+            let mut way = way[..way.len() - 1].to_vec();
+            way.push(part);
+            self.declare_way(&way, (spot.zone, spot.path), pattern);
+        }
+    }
+
+    /// Guards what lies on a way, as far as it is in a zone: but for the place
+    /// that it starts from, and what that is in.
+    fn declare_way(&mut self, way: &[PathBuf], from: (usize, &RelPath), pattern: &str) {
+        for path in way {
+            for zone in 0..self.zones.len() {
+                let Some(below) = RelPath::below(&self.zones[zone].host, path) else { continue };
+                if zone == from.0 && from.1.starts_with(&below) {
+                    continue;
+                }
+                self.must_sweep |= self.rules.declare_at(zone, below, pattern);
+            }
+        }
     }
 
     pub(super) fn fix(&mut self, spot: &Spot<'_>) {

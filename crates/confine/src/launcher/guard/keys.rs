@@ -11,6 +11,8 @@ use zonekeep_policy::path::RelPath;
 
 use crate::quarantine::handles::{hold_dir, open_dir, path_of};
 
+/// How many directories are open to the keeper at a time: each takes a descriptor.
+const MAX_UNLOCKED: usize = 128;
 /// What the owner needs to work in a directory.
 const ALL: u32 = 0o700;
 
@@ -84,6 +86,10 @@ impl Keys {
             return Err(Errno::ACCESS);
         }
         let set = was | ALL;
+        if self.unlocked.len() >= MAX_UNLOCKED {
+            // Those that are still needed are unlocked again.
+            self.relock_first(MAX_UNLOCKED / 2);
+        }
         rustix::fs::chmod(path_of(dir), Mode::from_raw_mode(set))?;
         let dir = rustix::io::fcntl_dupfd_cloexec(dir, 3)?;
         self.unlocked.push(Unlocked { dir, was, set });
@@ -98,11 +104,48 @@ impl Keys {
 
     /// Puts permissions back, where nobody has changed them since.
     pub(super) fn relock(&mut self) {
-        for Unlocked { dir, was, set } in self.unlocked.drain(..).rev() {
+        self.relock_first(self.unlocked.len());
+    }
+
+    fn relock_first(&mut self, count: usize) {
+        for Unlocked { dir, was, set } in self.unlocked.drain(..count).rev() {
             let now = rustix::fs::fstat(&dir).map(|stat| stat.st_mode & 0o7777);
             if now == Ok(set) {
                 let _ = rustix::fs::chmod(path_of(dir.as_fd()), Mode::from_raw_mode(was));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn only_so_many_are_open_at_a_time_and_all_are_closed_again() {
+        let temp = tempfile::tempdir().unwrap();
+        let top = fs::File::open(temp.path()).unwrap();
+        let mut keys = Keys::default();
+        let names: Vec<String> = (0..3 * MAX_UNLOCKED).map(|n| n.to_string()).collect();
+        for name in &names {
+            let dir = temp.path().join(name);
+            fs::create_dir(&dir).unwrap();
+            fs::set_permissions(&dir, fs::Permissions::from_mode(0o000)).unwrap();
+            let held = hold_dir(top.as_fd(), name.as_bytes()).unwrap();
+            keys.unlock(held.as_fd()).unwrap();
+            assert!(keys.unlocked.len() <= MAX_UNLOCKED);
+        }
+        let modes = || {
+            let mode = |name: &String| fs::metadata(temp.path().join(name)).unwrap().permissions();
+            names.iter().filter(|name| mode(name).mode() & 0o777 == 0).count()
+        };
+        assert_eq!(modes(), names.len() - keys.unlocked.len());
+        keys.relock();
+        assert_eq!(modes(), names.len());
     }
 }

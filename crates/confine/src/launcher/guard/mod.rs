@@ -19,6 +19,7 @@ mod descent;
 mod held;
 mod judge;
 mod keys;
+mod leads;
 mod rules;
 mod sieve;
 mod take;
@@ -46,7 +47,7 @@ use self::keys::Keys;
 use self::rules::Rules;
 use self::sieve::Class;
 use self::walk::View;
-use self::watches::{Event, Watches};
+use self::watches::{Event, Number, Watches};
 use super::tree::Fixed;
 use super::{Trouble, Try};
 use crate::plan::{Access, Plan, Watch};
@@ -78,6 +79,8 @@ struct Zone {
 struct Later {
     due: Instant,
     zone: usize,
+    /// The watch of its directory; 0 where that does not matter.
+    watch: Number,
     path: RelPath,
     bares: Vec<RelPath>,
     class: Class,
@@ -96,7 +99,12 @@ pub(crate) struct Guard {
     /// Whether what is fixed is read-only for commands.
     has_own_tree: bool,
     git_may_configure: bool,
+    /// The caller's home directory.
+    home: PathBuf,
     later: Vec<Later>,
+    /// Directories that were not where they were thought to be, and when to look
+    /// everywhere if nothing has led to them until then.
+    strays: Vec<(Instant, Number)>,
     /// Whether events were lost, so that everything has to be looked at.
     must_sweep: bool,
     swept: Option<Instant>,
@@ -128,7 +136,9 @@ impl Guard {
             fixed: Vec::new(),
             has_own_tree: plan.backend.has_own_tree(),
             git_may_configure: watch.git_may_configure,
+            home: watch.home.clone(),
             later: Vec::new(),
+            strays: Vec::new(),
             must_sweep: false,
             swept: None,
             unwatched: None,
@@ -173,6 +183,7 @@ impl Guard {
         self.act();
         let now = Instant::now();
         self.look_again(|later| later.due <= now);
+        self.look_for_strays(now);
         let rested = self.swept.is_none_or(|swept| swept.elapsed() >= SWEEP_EVERY);
         if self.must_sweep && rested {
             self.sweep(View::Passing);
@@ -192,6 +203,7 @@ impl Guard {
         let seen = self.before.seen().map(|((zone, path), (bares, class))| Later {
             due,
             zone: *zone,
+            watch: 0,
             path: path.clone(),
             bares: bares.clone(),
             class: *class,
@@ -199,7 +211,7 @@ impl Guard {
         let seen: Vec<Later> = seen.collect();
         self.later.extend(seen);
         self.look_again(|_| true);
-        self.must_sweep |= self.keys.met();
+        self.must_sweep |= self.keys.met() || self.watches.any_lost();
         if self.must_sweep || self.unwatched.is_some() {
             self.sweep(View::Whole);
         }
@@ -235,12 +247,18 @@ impl Guard {
         let path = node.path.clone();
         let Some(root) = self.zones.get(zone).map(|zone| zone.root.as_fd()) else { return };
         let dir = match self.keys.below(root, &path) {
-            Ok(dir) => dir,
-            // It moved, which is an event of its own.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return,
+            Ok(dir) if self.watches.is(event.watch, dir.as_fd()) => dir,
+            // It moved, which is an event of its own; but when that is handled, it
+            // may have moved on, or back to where it was.
+            Ok(_) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
+                return self.lose(event.watch);
+            }
             Err(errno) => return self.miss(errno),
         };
         let mut place = walk::Place { zone, watch: event.watch, path, trail, bares: vec![] };
+        if becomes_repository && bares.len() >= walk::MAX_NESTED {
+            return self.catch_nested(zone, dir.as_fd(), &place.path);
+        }
         if becomes_repository {
             bares.push(RelPath::root());
             if let Some(node) = self.watches.node_mut(event.watch) {
@@ -263,23 +281,40 @@ impl Guard {
         }
     }
 
+    /// Takes a repository away that lies in too many others.
+    fn catch_nested(&mut self, zone: usize, dir: BorrowedFd<'_>, path: &RelPath) {
+        if self.before.knows(before::Identity::of(dir, b"")) {
+            return;
+        }
+        let Some((above, name)) = path.split_last() else { return };
+        let Some(root) = self.zones.get(zone).map(|zone| zone.root.as_fd()) else { return };
+        let Ok(parent) = self.keys.below(root, &above) else { return };
+        let (dir, bares, class) = (parent.as_fd(), &[][..], Class::Repository);
+        let spot = judge::Spot { zone, dir, watch: 0, name, path, bares, class };
+        self.catch_tree(&spot, walk::NESTED);
+    }
+
     /// Looks again at entries that were put off.
     fn look_again(&mut self, is_due: impl Fn(&Later) -> bool) {
         let (due, later) = std::mem::take(&mut self.later).into_iter().partition(is_due);
         self.later = later;
         let due: Vec<Later> = due;
-        for Later { zone, path, bares, class, .. } in due {
+        for Later { zone, watch, path, bares, class, .. } in due {
             let Some((above, name)) = path.split_last() else { continue };
             let Some(root) = self.zones.get(zone).map(|zone| zone.root.as_fd()) else { continue };
             let dir = match self.keys.below(root, &above) {
                 Ok(dir) => dir,
                 Err(errno) => {
                     if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) {
+                        self.lose(watch);
                         self.held.is_gone(zone, &path);
                     }
                     continue;
                 }
             };
+            if watch != 0 && !self.watches.is(watch, dir.as_fd()) {
+                self.lose(watch);
+            }
             let (dir, path, bares) = (dir.as_fd(), &path, &bares[..]);
             let spot = judge::Spot { zone, dir, watch: 0, name, path, bares, class };
             self.look_at(&spot, View::Whole);
@@ -297,22 +332,42 @@ impl Guard {
         self.later.push(Later {
             due: Instant::now() + PATIENCE,
             zone: spot.zone,
+            watch: spot.watch,
             path: spot.path.clone(),
             bares: spot.bares.to_vec(),
             class: spot.class,
         });
     }
 
+    /// Notes that something happened in a directory that is not where it was
+    /// thought to be. Mostly it is about to be removed, or found.
+    fn lose(&mut self, watch: Number) {
+        self.watches.lose(watch);
+        if self.watches.is_lost(watch) && !self.strays.iter().any(|(_, stray)| *stray == watch) {
+            self.strays.push((Instant::now() + PATIENCE, watch));
+        }
+    }
+
+    /// Has everything looked at where a directory has been lost for long.
+    fn look_for_strays(&mut self, now: Instant) {
+        self.strays.retain(|(_, stray)| self.watches.is_lost(*stray));
+        self.must_sweep |= self.strays.iter().any(|(due, _)| *due <= now);
+    }
+
     /// Looks at everything.
     fn sweep(&mut self, view: View) {
         self.must_sweep = false;
+        // What is not found by this is in no zone any more; should it come back,
+        // it is gone through.
+        self.strays.clear();
         self.walk_all(view);
         self.swept = Some(Instant::now());
     }
 
     /// Has the keeper woken where something is to be looked at again.
     fn set_timer(&mut self) {
-        let wait = match (self.must_sweep, self.later.is_empty()) {
+        let is_quiet = self.later.is_empty() && self.strays.is_empty();
+        let wait = match (self.must_sweep, is_quiet) {
             (_, false) => PATIENCE,
             (true, true) => SWEEP_EVERY,
             (false, true) => Duration::ZERO,

@@ -8,9 +8,13 @@ use super::sieve::{Class, Sieve};
 
 /// What is reported for a directory of hooks, or an included file, that an
 /// existing configuration of git names.
-const DECLARED: &str = "core.hooksPath";
+pub(super) const DECLARED: &str = "core.hooksPath";
 /// What is reported for a link in a repository.
 const LINK: &str = ".git/**";
+
+/// How many paths are guarded because something names them. Those that exist before
+/// commands run come first, so that commands cannot take their place.
+const MAX_DECLARED: usize = 2000;
 
 /// All rules.
 #[derive(Debug)]
@@ -19,8 +23,11 @@ pub(super) struct Rules {
     /// Without the plain patterns, for the many files of repositories.
     repository: CommandGuards,
     pub(super) sieve: Sieve,
-    /// Paths that configurations name, with their zones.
-    declared: Vec<(usize, RelPath)>,
+    /// The names of each plain pattern.
+    names: Vec<Vec<String>>,
+    /// Paths that configurations name or guarded links lead to, with their zones
+    /// and what is reported for them.
+    declared: Vec<(usize, RelPath, String)>,
 }
 
 impl Rules {
@@ -31,6 +38,11 @@ impl Rules {
             guards: CommandGuards::from_lines(lines),
             repository: CommandGuards::from_lines(&of_repository),
             sieve: Sieve::new(lines),
+            names: lines
+                .iter()
+                .filter(|line| !line.starts_with('/'))
+                .map(|line| line.split('/').map(str::to_owned).collect())
+                .collect(),
             declared: Vec::new(),
         }
     }
@@ -45,12 +57,12 @@ impl Rules {
         is: Is,
         class: Class,
     ) -> Planted<'_> {
-        let declared = |(at, named): &(usize, RelPath)| {
+        let declared = self.declared.iter().find(|(at, named, _)| {
             let stands_for = is == Is::Link && named.starts_with(path);
             *at == zone && (path.starts_with(named) || stands_for)
-        };
-        if self.declared.iter().any(declared) {
-            return Planted::Guarded(DECLARED);
+        });
+        if let Some((_, _, pattern)) = declared {
+            return Planted::Guarded(pattern);
         }
         let guards = match class {
             Class::Pattern => &self.guards,
@@ -127,15 +139,43 @@ impl Rules {
                 }
             };
             for path in paths.into_iter().flatten() {
-                let place = (zone, path);
-                if !self.declared.contains(&place) {
-                    self.sieve.add(&[place.1.as_bytes(), b"/**"].concat());
-                    self.declared.push(place);
-                    new = true;
-                }
+                new |= self.declare_at(zone, path, DECLARED);
             }
         }
         new
+    }
+
+    /// Returns what is guarded below a directory of that path by patterns that name
+    /// it.
+    pub(super) fn rests_below(&self, path: &RelPath) -> Vec<RelPath> {
+        let above: Vec<&[u8]> = path.names().collect();
+        let mut rests = Vec::new();
+        for names in &self.names {
+            for count in 1..names.len().min(above.len() + 1) {
+                let (head, rest) = names.split_at(count);
+                let last = &above[above.len() - count..];
+                let fits = |(name, at): (&String, &&[u8])| name.as_bytes().eq_ignore_ascii_case(at);
+                let rest = rest.strip_suffix(&["**".to_owned()]).unwrap_or(rest);
+                let is_plain =
+                    |name: &String| !name.contains('*') && is_plain_name(name.as_bytes());
+                if head.iter().zip(last).all(fits) && rest.iter().all(is_plain) {
+                    rests
+                        .push(rest.iter().fold(RelPath::root(), |p, name| p.join(name.as_bytes())));
+                }
+            }
+        }
+        rests
+    }
+
+    /// Guards a path, and all below it; returns whether that is new.
+    pub(super) fn declare_at(&mut self, zone: usize, path: RelPath, pattern: &str) -> bool {
+        let known = |(at, named, _): &(usize, RelPath, String)| *at == zone && *named == path;
+        if self.declared.len() >= MAX_DECLARED || self.declared.iter().any(known) {
+            return false;
+        }
+        self.sieve.add(&[path.as_bytes(), b"/**"].concat());
+        self.declared.push((zone, path, pattern.to_owned()));
+        true
     }
 }
 
@@ -176,6 +216,35 @@ mod tests {
     }
 
     #[test]
+    fn only_so_many_paths_are_declared_and_the_first_ones_stay() {
+        let mut rules = Rules::new(&[]);
+        for number in 0..2 * MAX_DECLARED {
+            let new = rules.declare_at(0, path(&format!("d{number}")), DECLARED);
+            assert_eq!(new, number < MAX_DECLARED, "{number}");
+        }
+        let find = |at: &str| rules.find(0, &path(at), &[], Is::File, Class::Pattern);
+        assert!(matches!(find("d0/hook"), Planted::Guarded(_)));
+        assert!(matches!(find(&format!("d{}/hook", MAX_DECLARED - 1)), Planted::Guarded(_)));
+        assert_eq!(find(&format!("d{MAX_DECLARED}/hook")), Planted::Free);
+    }
+
+    #[test]
+    fn what_is_guarded_below_a_name_is_found() {
+        let lines = [".cargo/config.toml", ".cargo/bin/**", "a/.cargo/x", "*.worker", "/git"];
+        let rules = Rules::new(&lines.map(str::to_owned));
+        let below = |at: &str| {
+            let rests = rules.rests_below(&path(at));
+            rests.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(below(".cargo"), ["config.toml", "bin"]);
+        assert_eq!(below("z/.CARGO"), ["config.toml", "bin"]);
+        assert_eq!(below("z/a/.cargo"), ["config.toml", "bin", "x"]);
+        assert_eq!(below("a"), [".cargo/x"]);
+        assert_eq!(below(".cargo/bin"), [""]);
+        assert!(below("other").is_empty());
+    }
+
+    #[test]
     fn what_a_configuration_names_is_found_inside_the_zone_only() {
         let cases = [
             (".git/config", "tools/hooks", &[".git/tools/hooks", "tools/hooks"][..]),
@@ -194,7 +263,7 @@ mod tests {
             let mut rules = Rules::new(&[]);
             rules.declare(0, b"/host/p", b"/rw", &path(config), &[named.to_owned()]);
             let found: Vec<String> =
-                rules.declared.iter().map(|(_, path)| path.to_string()).collect();
+                rules.declared.iter().map(|(_, path, _)| path.to_string()).collect();
             assert_eq!(found, want, "{config} {named}");
         }
     }

@@ -67,8 +67,10 @@ impl Guard {
     fn failed(&mut self, spot: &Spot<'_>, pattern: &str, errno: Errno) {
         let ticket = self.held.catch(spot.zone, spot.path, pattern);
         self.held.stick(ticket, format!("it could not be removed: {}", io::Error::from(errno)));
-        // Somebody may be filling it, or has changed what it is.
-        if matches!(errno, Errno::NOTEMPTY | Errno::EXIST | Errno::ISDIR | Errno::STALE) {
+        // Somebody may be filling it, or has changed what it is; or all is taken up
+        // for a moment.
+        let changed = matches!(errno, Errno::NOTEMPTY | Errno::EXIST | Errno::ISDIR | Errno::STALE);
+        if changed || matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM) {
             self.put_off(spot);
         }
     }
@@ -104,7 +106,7 @@ impl Guard {
                 continue;
             }
             let Some(level) = levels.pop() else { break };
-            way.leave();
+            way.leave(&mut self.keys);
             let above = if levels.is_empty() { spot.dir } else { way.here()? };
             match remove(&mut self.keys, above, &level.name, AtFlags::REMOVEDIR) {
                 Ok(()) | Err(Errno::NOENT) => {}

@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, RawDir, SeekFrom};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom};
 use rustix::io::Errno;
 use zonekeep_policy::path::RelPath;
 
@@ -11,9 +11,17 @@ use super::before::{Identity, Is};
 use super::descent::Descent;
 use super::judge::{Ruling, Spot};
 use super::sieve::{Class, Sieve, Trail};
-use super::watches::{Marks, Node, Number};
+use super::watches::{Looked, Marks, Node, Number};
 use super::{Guard, MAX_PATH};
 use crate::quarantine::handles::open_dir;
+
+/// How many repositories may lie in one another. Each is gone through again for
+/// every one that it lies in.
+pub(super) const MAX_NESTED: usize = 8;
+/// What is reported for one that lies deeper.
+pub(super) const NESTED: &str = ".git/**";
+/// How many entries of a directory that becomes read-only are looked at.
+const MAX_WITHIN: usize = 100_000;
 
 /// With which eyes things are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +40,16 @@ pub(super) enum View {
 }
 
 impl View {
+    /// Returns whether a directory need not be gone through again: it has been since
+    /// the events were read that lead there.
+    fn passes_over(self, looked: Looked) -> bool {
+        match self {
+            View::Fresh => looked != Looked::Never,
+            View::Passing => looked == Looked::Now,
+            View::Start | View::Written | View::Whole => false,
+        }
+    }
+
     /// Returns whether what looks bad may only be half of something good, or is
     /// there for a moment.
     pub(super) fn is_early(self, is: Is) -> bool {
@@ -73,8 +91,9 @@ impl Guard {
             match top {
                 Ok(top) => {
                     let place = Place { zone, watch: 0, path, trail, bares };
-                    let (place, dirs) = self.arrive(top.as_fd(), place, b"", view);
-                    self.walk(top, place, dirs, view);
+                    if let Some((place, dirs)) = self.arrive(top.as_fd(), place, b"", view) {
+                        self.walk(top, place, dirs, view);
+                    }
                 }
                 Err(errno) => self.miss(errno),
             }
@@ -108,7 +127,7 @@ impl Guard {
         while let Some((place, dirs)) = levels.last_mut() {
             let Some(name) = dirs.pop() else {
                 levels.pop();
-                way.leave();
+                way.leave(&mut self.keys);
                 continue;
             };
             let Ok(here) = way.here() else {
@@ -167,9 +186,16 @@ impl Guard {
                 return None;
             }
         };
-        let place = Place { zone, watch: above.watch, path, trail, bares };
-        let (place, dirs) = self.arrive(dir.as_fd(), place, name, view);
-        Some((dir, place, dirs))
+        let place = Place { zone, watch: above.watch, path: path.clone(), trail, bares };
+        if let Some((place, dirs)) = self.arrive(dir.as_fd(), place, name, view) {
+            return Some((dir, place, dirs));
+        }
+        let (path, bares) = (&path, &[][..]);
+        self.catch_tree(
+            &Spot { zone, dir: at, watch: above.watch, name, path, bares, class },
+            NESTED,
+        );
+        None
     }
 
     /// Decides about a directory that could be guarded: catches it, or returns
@@ -187,6 +213,9 @@ impl Guard {
             View::Start => {
                 self.before.know(id);
                 self.fix(spot);
+                if self.has_own_tree {
+                    self.note_within(spot);
+                }
                 !self.has_own_tree
             }
             _ if self.before.knows(id) => !self.has_own_tree,
@@ -201,15 +230,55 @@ impl Guard {
         }
     }
 
+    /// Looks through a directory that becomes read-only as a whole for what could be
+    /// changed from elsewhere: links, and files that have another name.
+    fn note_within(&mut self, top: &Spot<'_>) {
+        let Ok(within) = open_dir(top.dir, top.name) else { return };
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut left = MAX_WITHIN;
+        let mut ahead = vec![RelPath::root()];
+        while let Some(below) = ahead.pop() {
+            let name = if below.is_root() { b"." } else { below.as_bytes() };
+            let opened = rustix::fs::openat2(&within, name, flags, Mode::empty(), resolve);
+            let Ok(mut entries) = opened.and_then(rustix::fs::Dir::new) else { continue };
+            while let Some(Ok(entry)) = entries.read() {
+                let name = entry.file_name().to_bytes();
+                let Ok(dir) = entries.fd() else { break };
+                if name == b"." || name == b".." {
+                    continue;
+                }
+                let Some(fewer) = left.checked_sub(1) else { return };
+                left = fewer;
+                let Ok(stat) = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) else {
+                    continue;
+                };
+                let below = below.join(name);
+                match Is::of(&stat) {
+                    Is::Directory => ahead.push(below),
+                    Is::File if stat.st_nlink < 2 => {}
+                    _ => {
+                        let path = &top.path.join_rel(&below);
+                        let bares: Vec<RelPath> =
+                            top.bares.iter().map(|bare| bare.join_rel(&below)).collect();
+                        let (zone, class) = (top.zone, Class::Pattern);
+                        let spot = Spot { zone, dir, watch: 0, name, path, bares: &bares, class };
+                        self.note_ways(&spot, &stat);
+                    }
+                }
+            }
+        }
+    }
+
     /// Watches a directory, and looks at what is in it; returns the directories
-    /// in it.
+    /// in it, or nothing where it is not to stay.
     fn arrive(
         &mut self,
         dir: BorrowedFd<'_>,
         mut place: Place,
         name: &[u8],
         view: View,
-    ) -> (Place, Vec<Vec<u8>>) {
+    ) -> Option<(Place, Vec<Vec<u8>>)> {
         // Before it is listed, so that nothing can come between.
         let node = Node::new(place.zone, &place.path, &place.trail, &place.bares);
         let zones = &self.zones;
@@ -218,11 +287,13 @@ impl Guard {
             old.zone != place.zone && zones[place.zone].host.starts_with(&zones[old.zone].host)
         };
         match self.watches.add(dir, node, keep) {
-            Ok((number, true)) if view == View::Fresh => {
+            Ok((number, looked)) => {
                 place.watch = number;
-                return (place, Vec::new());
+                if view.passes_over(looked) {
+                    return Some((place, Vec::new()));
+                }
+                self.watches.look_into(number);
             }
-            Ok((number, _)) => place.watch = number,
             Err(errno) => {
                 place.watch = 0;
                 self.miss(errno);
@@ -231,7 +302,15 @@ impl Guard {
         let mut listing = self.list(dir, &place);
         let is_repository =
             listing.marks.are_of_a_repository() && !name.eq_ignore_ascii_case(b".git");
-        if is_repository {
+        let is_innermost = is_repository && place.bares.len() >= MAX_NESTED;
+        if is_innermost {
+            let id = Identity::of(dir, b"");
+            match view {
+                View::Start => self.before.know(id),
+                _ if self.before.knows(id) => {}
+                _ => return None,
+            }
+        } else if is_repository {
             place.bares.push(RelPath::root());
             let _ = rustix::fs::seek(dir, SeekFrom::Start(0));
             listing = self.list(dir, &place);
@@ -241,7 +320,7 @@ impl Guard {
             node.bares.clone_from(&place.bares);
         }
         self.look_at_all(dir, &place, listing.entries, view);
-        (place, listing.dirs)
+        Some((place, listing.dirs))
     }
 
     fn list(&mut self, dir: BorrowedFd<'_>, place: &Place) -> Listing {

@@ -1,6 +1,6 @@
 //! Which directories are watched, and where they are.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -27,6 +27,10 @@ pub(super) struct Node {
     pub(super) marks: Marks,
     /// What is watched besides the coming of names.
     more: WatchFlags,
+    /// Its device and number.
+    id: (u64, u64),
+    /// With which batch of events it was last looked into.
+    batch: u64,
 }
 
 /// Names by which a directory is known for a repository, as far as seen.
@@ -79,12 +83,39 @@ pub(super) struct Drained {
     pub(super) lost: bool,
 }
 
+/// Since when a directory has been looked into, and watched from then on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Looked {
+    /// Since the last events were read.
+    Now,
+    /// Since those before, which may tell of what was there by then.
+    Before,
+    /// For longer, or not at all. Whatever has happened since, it is not known here
+    /// where the directory was meanwhile.
+    Never,
+}
+
+impl Looked {
+    fn in_batch(looked: u64, now: u64) -> Self {
+        match now.saturating_sub(looked) {
+            0 => Looked::Now,
+            1 => Looked::Before,
+            _ => Looked::Never,
+        }
+    }
+}
+
 /// All watches.
 #[derive(Debug)]
 pub(super) struct Watches {
     /// `None` where the kernel gives out no more.
     inotify: Option<OwnedFd>,
     nodes: HashMap<Number, Node>,
+    /// Those that were not where they were thought to be when something happened
+    /// in them, and have not been looked into since.
+    lost: HashSet<Number>,
+    /// How often events were read.
+    batch: u64,
 }
 
 impl Watches {
@@ -94,7 +125,7 @@ impl Watches {
             Ok(fd) => (Some(fd), None),
             Err(errno) => (None, Some(errno)),
         };
-        (Watches { inotify, nodes: HashMap::new() }, failed)
+        (Watches { inotify, nodes: HashMap::new(), lost: HashSet::new(), batch: 0 }, failed)
     }
 
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
@@ -103,26 +134,44 @@ impl Watches {
 
     /// Watches an open directory. A directory that is watched already keeps its
     /// number, and `node` says where it is now, unless `keep` says otherwise.
-    /// Returns the number, and whether it was known at that very place.
+    /// Returns the number, and since when it has been looked into at that very place
+    /// and as part of the same repositories.
     pub(super) fn add(
         &mut self,
         dir: BorrowedFd<'_>,
         mut node: Node,
         keep: impl FnOnce(&Node) -> bool,
-    ) -> Result<(Number, bool), Errno> {
+    ) -> Result<(Number, Looked), Errno> {
         let Some(inotify) = &self.inotify else { return Err(Errno::MFILE) };
         // What more is watched is added to, never taken away.
         let number = watch(inotify, dir, WatchFlags::empty())?;
-        let mut known = false;
+        (node.id, node.batch) = (identity(dir)?, self.batch);
+        let mut looked = Looked::Never;
+        let was_lost = self.lost.remove(&number);
         if let Some(old) = self.nodes.get(&number) {
             if keep(old) {
-                return Ok((number, false));
+                return Ok((number, Looked::Never));
             }
-            known = old.zone == node.zone && old.path == node.path;
+            let same = old.zone == node.zone && old.path == node.path;
+            // What makes it a repository itself is its own.
+            let above = old.bares.iter().filter(|bare| !bare.is_root());
+            if same && !was_lost && above.eq(&node.bares) {
+                looked = Looked::in_batch(old.batch, self.batch);
+            }
             (node.more, node.marks) = (old.more, old.marks);
+            if looked != Looked::Never {
+                (node.bares, node.batch) = (old.bares.clone(), old.batch);
+            }
         }
         self.nodes.insert(number, node);
-        Ok((number, known))
+        Ok((number, looked))
+    }
+
+    /// Notes that a directory is looked into now.
+    pub(super) fn look_into(&mut self, number: Number) {
+        if let Some(node) = self.nodes.get_mut(&number) {
+            node.batch = self.batch;
+        }
     }
 
     /// Watches what is written into files of a directory too.
@@ -144,6 +193,29 @@ impl Watches {
         }
     }
 
+    /// Returns whether an open directory is the one that is watched.
+    pub(super) fn is(&self, number: Number, dir: BorrowedFd<'_>) -> bool {
+        let id = self.nodes.get(&number).map(|node| node.id);
+        id.is_some() && id == identity(dir).ok()
+    }
+
+    /// Notes that a directory is not where it was thought to be.
+    pub(super) fn lose(&mut self, number: Number) {
+        if self.nodes.contains_key(&number) {
+            self.lost.insert(number);
+        }
+    }
+
+    /// Returns whether a directory is somewhere else, as far as is known.
+    pub(super) fn is_lost(&self, number: Number) -> bool {
+        self.lost.contains(&number)
+    }
+
+    /// Returns whether any directory is.
+    pub(super) fn any_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
     pub(super) fn node_mut(&mut self, number: Number) -> Option<&mut Node> {
         self.nodes.get_mut(&number)
     }
@@ -151,8 +223,10 @@ impl Watches {
     /// Reads the events that are there.
     pub(super) fn drain(&mut self, sieve: &Sieve, buffer: &mut [MaybeUninit<u8>]) -> Drained {
         let mut drained = Drained::default();
+        self.batch += 1;
         let Some(inotify) = &self.inotify else { return drained };
         let mut gone = Vec::new();
+        let mut places: HashMap<(Number, Vec<u8>), usize> = HashMap::new();
         let mut reader = inotify::Reader::new(inotify, buffer);
         for _ in 0..super::MAX_EVENTS {
             let event = match reader.next() {
@@ -178,16 +252,27 @@ impl Watches {
                     || Marks::default().see(name)
                     || sieve.class(&node.trail, name) != Class::Plain
                 {
-                    let name = name.to_vec();
-                    let event = Event { watch: number, name, is_dir, whole, moved };
-                    if drained.events.last() != Some(&event) {
-                        drained.events.push(event);
+                    // What happened to a name is looked at once, as it is by then.
+                    let (events, name) = (&mut drained.events, name.to_vec());
+                    let at = *places.entry((number, name.clone())).or_insert(events.len());
+                    match events.get_mut(at) {
+                        Some(Event {
+                            is_dir: was_dir, whole: was_whole, moved: was_moved, ..
+                        }) => {
+                            *was_dir = is_dir;
+                            *was_whole |= whole;
+                            *was_moved |= moved;
+                        }
+                        None => {
+                            events.push(Event { watch: number, name, is_dir, whole, moved });
+                        }
                     }
                 }
             }
         }
         for number in gone {
             self.nodes.remove(&number);
+            self.lost.remove(&number);
         }
         drained
     }
@@ -202,8 +287,14 @@ impl Node {
             bares: bares.to_vec(),
             marks: Marks::default(),
             more: WatchFlags::empty(),
+            id: (0, 0),
+            batch: 0,
         }
     }
+}
+
+fn identity(dir: BorrowedFd<'_>) -> Result<(u64, u64), Errno> {
+    rustix::fs::fstat(dir).map(|stat| (stat.st_dev, stat.st_ino))
 }
 
 fn watch(inotify: &OwnedFd, dir: BorrowedFd<'_>, more: WatchFlags) -> Result<Number, Errno> {
