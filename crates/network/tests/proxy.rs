@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::net::Ipv4Addr;
 use std::sync::atomic::Ordering;
 
-use common::*;
+use crate::common::*;
 use zonekeep_network::{Event, Reason};
 
 const B: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);

@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, UdpSocket};
 
-use common::*;
+use crate::common::*;
 use zonekeep_network::Reason;
 
 const A: u16 = 1;

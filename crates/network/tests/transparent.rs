@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use common::*;
+use crate::common::*;
 use zonekeep_network::{Event, Reason, Refused};
 use zonekeep_policy::limit::Limits;
 
@@ -88,6 +86,26 @@ fn much_passes_unchanged_in_both_directions() {
     let (out, into) = (SIZE as u64 + 1, SIZE as u64);
     let whole = |event: &Event| matches!(event, Event::Closed { out: o, into: i, .. } if (*o, *i) == (out, into));
     gate.desk.wait("end", whole);
+}
+
+#[test]
+fn a_server_may_fall_silent_before_the_client_speaks() {
+    let (told, heard) = std::sync::mpsc::sync_channel(1);
+    let server = Server::new(HERE, move |mut stream, _| {
+        stream.write_all(b"hello\n").unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut all = String::new();
+        stream.read_to_string(&mut all).unwrap();
+        told.send(all).unwrap();
+    });
+    let gate = allow([local(&server)]).open();
+    let mut stream = gate.local(server.at.port());
+    let mut all = String::new();
+    stream.read_to_string(&mut all).unwrap();
+    assert_eq!(all, "hello\n");
+    say(&mut stream, "late\n");
+    stream.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(heard.recv_timeout(std::time::Duration::from_secs(10)).unwrap(), "late\n");
 }
 
 #[test]

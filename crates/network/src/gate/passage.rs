@@ -150,10 +150,23 @@ impl<'p> Passage<'p> {
         {
             let lane = Lane::into(meter);
             let mut answers = pin!(relay::pump(&line.stream, &self.client, lane, pool));
-            self.spoken = tokio::select! {
-                first = listen(&self.client, &mut self.inbox) => first?,
-                ended = &mut answers => return ended,
-                () = meter.idle(IDLE) => return Ok(()),
+            // A server may have said all that it has to say before the client speaks.
+            let mut is_silent = false;
+            self.spoken = loop {
+                tokio::select! {
+                    first = listen(&self.client, &mut self.inbox) => break first?,
+                    ended = &mut answers, if !is_silent => {
+                        ended?;
+                        is_silent = true;
+                    }
+                    () = meter.idle(IDLE) => return Ok(()),
+                }
+            };
+            let answers = async {
+                match is_silent {
+                    true => Ok(()),
+                    false => answers.await,
+                }
             };
             if self.is_opaque() {
                 let early = self.inbox.take();
