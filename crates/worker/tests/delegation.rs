@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::sync::{Arc, Barrier, Mutex};
 
-use common::{Place, calls, input, results, says, tool_names, turn};
+use crate::common::{Place, calls, input, results, says, tool_names, turn};
 use serde_json::{Value, json};
 use zonekeep::approve::{AllYes, Answer, Callback, Nobody, Request as Asked};
 use zonekeep_worker::model::{Message, Reply, Request};

@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::Place;
+use crate::common::{self, Place};
 use serde_json::json;
 use zonekeep::Stop;
 use zonekeep::approve::Nobody;

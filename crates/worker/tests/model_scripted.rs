@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-mod model;
-
 use std::fs;
 use std::time::{Duration, Instant};
 
-use model::{ask, ask_until, request, user};
+use crate::model::{ask, ask_until, request, user};
 use serde_json::json;
 use zonekeep::Stop;
 use zonekeep_worker::model::{

@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{Place, calls, input, results, says, tool_names, turn};
+use crate::common::{Place, calls, input, results, says, tool_names, turn};
 use serde_json::json;
 use zonekeep::Stop;
 use zonekeep::approve::{AllNo, AllYes, Nobody};

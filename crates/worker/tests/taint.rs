@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::sync::{Arc, Mutex};
 
-use common::{Place, calls, results, says, turn};
+use crate::common::{Place, calls, results, says, turn};
 use serde_json::{Value, json};
 use zonekeep::approve::{Answer, Callback, Request as Asked};
 use zonekeep_worker::model::{ModelError, Reply, Request};

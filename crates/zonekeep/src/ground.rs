@@ -3,14 +3,15 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use zonekeep_confine::plan::Access;
 use zonekeep_files::{Fault, HostStore, Store};
 use zonekeep_policy::guard::Guard;
-use zonekeep_policy::policy::{BackendChoice, Layout, Network};
+use zonekeep_policy::planted::hooks_dirs;
+use zonekeep_policy::policy::{BackendChoice, Consent, Layout, Network, is_never_passed};
 use zonekeep_policy::{AgentPath, Approval, At, Mode, Policy, RelPath, Zone};
 
 use crate::command::Placed;
@@ -112,15 +113,22 @@ impl GroundError {
         match self {
             GroundError::Missing { path, .. } => {
                 let path = path.display().to_string().replace('\'', "'\\''");
-                format!("make it with `mkdir -p '{path}'`, or correct the zone's path")
+                format!("make it with `mkdir -p '{path}'`, or correct the path")
             }
             GroundError::Open { .. } => "name a directory that you can read".to_owned(),
+            GroundError::Forbidden { what: RECORDS, .. } => "name a directory elsewhere".to_owned(),
             GroundError::Forbidden { .. } => {
                 "name a directory below it that holds only what the agent needs".to_owned()
             }
-            GroundError::Guarded { pattern, .. } => format!(
-                "write mode: ro; or, to let agents change such files, set sandbox.guard.\"{pattern}\": allow"
-            ),
+            GroundError::Guarded { pattern, at, .. } => {
+                let instead = match at {
+                    At::Flag(flag) if &**flag == "--rw" => "give --ro",
+                    _ => "write mode: ro",
+                };
+                format!(
+                    "{instead}; or, to let agents change such files, set sandbox.guard.\"{pattern}\": allow"
+                )
+            }
             GroundError::Rules { .. } => {
                 "keep the rules where no agent can write: put the file itself in the link's place"
                     .to_owned()
@@ -379,6 +387,9 @@ fn open_zone(policy: &Policy, zone: &Zone) -> Result<Ground, Box<GroundError>> {
     Ok(Ground { real, base, missing: missing_path, root_depth, made: OnceLock::new() })
 }
 
+/// What Zonekeep's own state directory is, and everything below it.
+const RECORDS: &str = "where Zonekeep keeps its own records";
+
 /// Directories that are never a zone.
 struct Forbidden {
     homes: Vec<PathBuf>,
@@ -395,8 +406,10 @@ impl Forbidden {
             Some("the root of the file system")
         } else if self.homes.iter().any(|home| home.starts_with(path)) {
             Some("a home directory, or holds one")
-        } else if self.state.starts_with(path) || path.starts_with(&self.state) {
-            Some("where Zonekeep keeps its own records, or holds that")
+        } else if path.starts_with(&self.state) {
+            Some(RECORDS)
+        } else if self.state.starts_with(path) {
+            Some("a directory that holds Zonekeep's own records")
         } else {
             None
         }
@@ -450,6 +463,44 @@ fn resolve(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
+/// The largest configuration of git that is read.
+const MAX_GIT_CONFIG: u64 = 1024 * 1024;
+
+/// Guards what the repositories at the top of writable zones run hooks from: where
+/// their configurations say, and where their hooks are links to.
+pub(crate) fn declare_hooks(policy: &mut Policy, grounds: &[Ground]) {
+    let writable = policy.zones.iter().zip(grounds).filter(|(zone, _)| zone.mode.value == Mode::Rw);
+    let tops: Vec<PathBuf> = writable.map(|(_, ground)| ground.real.clone()).collect();
+    for top in &tops {
+        let git = top.join(".git");
+        let mut config = Vec::new();
+        if let Ok(file) = fs::File::open(git.join("config")) {
+            let _ = file.take(MAX_GIT_CONFIG).read_to_end(&mut config);
+        }
+        let named = hooks_dirs(&config).into_iter().flat_map(|text| {
+            let from_home = text.strip_prefix("~/").zip(std::env::home_dir());
+            match from_home.map(|(rest, home)| home.join(rest)) {
+                Some(path) => vec![path],
+                // Hooks are found from the work tree, included files from the other.
+                None => vec![top.join(&text), git.join(&text)],
+            }
+        });
+        let hooks = fs::read_dir(git.join("hooks")).into_iter().flatten().flatten();
+        let linked = hooks.map(|entry| entry.path()).filter(|path| path.is_symlink());
+        for path in named.chain(linked) {
+            // What is not there yet is taken as it is written.
+            let real = path.canonicalize().or_else(|_| std::path::absolute(&path));
+            for top in &tops {
+                if let Some(path) = real.as_ref().ok().and_then(|real| RelPath::below(top, real))
+                    && path.names().next() != Some(b".git")
+                {
+                    policy.guards.declare(&path);
+                }
+            }
+        }
+    }
+}
+
 /// Returns what a project file opens outside its own directory.
 ///
 /// What the user's own flags open is not counted: it is the user who says it.
@@ -470,7 +521,8 @@ pub(crate) fn reach(policy: &Policy, grounds: &[Ground]) -> BTreeSet<Reach> {
         let what = format!("{verb} {} as {path}", ground.real.display());
         reach.insert(Reach { what, at: zone.path.at.to_string() });
     }
-    for name in policy.pass_env.iter().filter(|name| from_file(&name.at)) {
+    let passed = policy.pass_env.iter().filter(|name| !is_never_passed(&name.value));
+    for name in passed.filter(|name| from_file(&name.at)) {
         let what = format!("pass the environment variable {} to commands", name.value);
         reach.insert(Reach { what, at: name.at.to_string() });
     }
@@ -502,8 +554,14 @@ pub(crate) fn reach(policy: &Policy, grounds: &[Ground]) -> BTreeSet<Reach> {
 /// Returns what a project file lets commands reach, in its network and its rules.
 fn networks(policy: &Policy) -> BTreeSet<Reach> {
     let from_file = |at: &At| matches!(at, At::File { .. });
-    // What is asked about first is given by whoever says yes.
-    let unasked = policy.shell.rules.iter().filter(|rule| rule.approval == Approval::PreApproved);
+    // What is asked about first is given by whoever says yes. Where the file itself
+    // answers, nobody does.
+    let answers = policy.consent.value == Consent::Auto && from_file(&policy.consent.at);
+    let unasked = policy.shell.rules.iter().filter(|rule| match rule.approval {
+        Approval::PreApproved => true,
+        Approval::Ask => answers,
+        Approval::Blocked => false,
+    });
     let grants = unasked.map(|rule| (&rule.grants, &rule.at));
     let all = std::iter::once((&policy.network.value, &policy.network.at)).chain(grants);
     let mut reach = BTreeSet::new();

@@ -175,6 +175,12 @@ impl Sandbox {
         self.shared.exposure.find(host).map(|(_, access)| access)
     }
 
+    /// Returns the directory of the session's that a host's absolute path lies in or
+    /// leads through, in words: whatever is there, agents can read.
+    pub fn exposes(&self, path: &Path) -> Option<String> {
+        self.shared().exposure.find(path).map(|(name, _)| name.to_owned())
+    }
+
     /// Returns the background commands of this sandbox.
     pub fn background(&self) -> &Background {
         &self.background

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -39,9 +40,17 @@ pub enum OpenError {
         reach: BTreeSet<Reach>,
     },
     /// The audit log cannot be opened.
-    #[error("the audit log cannot be opened: {source}")]
+    #[error("the audit log in {} cannot be opened: {source}", dir.display())]
     Audit {
+        /// Where it is kept.
+        dir: PathBuf,
         /// What the system said.
+        source: io::Error,
+    },
+    /// The user has no state directory.
+    #[error("there is no place for the audit log: {source}")]
+    State {
+        /// What is missing.
         source: io::Error,
     },
     /// Who is to be asked cannot serve the session.
@@ -159,17 +168,19 @@ impl Session {
             Ok(log) => Some(log),
             Err(source) => match project.policy.audit.value {
                 zonekeep_policy::policy::Audit::Required => {
-                    return Err(OpenError::Audit { source });
+                    return Err(OpenError::Audit { dir: state.path().to_owned(), source });
                 }
                 zonekeep_policy::policy::Audit::BestEffort => None,
             },
         };
-        let exposure = Exposure::of(&project.policy, &grounds, &confine.places);
-        let names = project.policy.zones.iter().map(|zone| zone.name.clone());
+        let mut policy = project.policy.clone();
+        ground::declare_hooks(&mut policy, &grounds);
+        let exposure = Exposure::of(&policy, &grounds, &confine.places);
+        let names = policy.zones.iter().map(|zone| zone.name.clone());
         let backings = names.zip(grounds.into_iter().map(|g| Backing::Host(Arc::new(g)))).collect();
         let state = Some(state.clone());
         let approver = Box::new(approver);
-        Self::start(&project.policy, backings, log, approver, confine, state, exposure)
+        Self::start(&policy, backings, log, approver, confine, state, exposure)
     }
 
     /// Opens a session whose zones are empty and in memory, without a log: for
@@ -263,7 +274,7 @@ impl TryFrom<&Project> for Session {
     type Error = OpenError;
 
     fn try_from(project: &Project) -> Result<Self, OpenError> {
-        let state = StateDir::of_user().map_err(|source| OpenError::Audit { source })?;
+        let state = StateDir::of_user().map_err(|source| OpenError::State { source })?;
         Session::open(project, &state, Nobody)
     }
 }

@@ -14,10 +14,18 @@ pub struct StateDir(PathBuf);
 
 impl StateDir {
     /// Returns `$XDG_STATE_HOME/zonekeep`, or `~/.local/state/zonekeep`.
+    ///
+    /// Fails where the home is a relative path: it would be another directory for
+    /// each place that the program is started from, and could lie in a zone.
     pub fn of_user() -> io::Result<Self> {
         let base = etcetera::base_strategy::Xdg::new()
             .map_err(|error| io::Error::new(io::ErrorKind::NotFound, error))?;
         let state = base.state_dir().unwrap_or_else(|| base.home_dir().join(".local/state"));
+        if !state.is_absolute() {
+            let home = base.home_dir().display();
+            let why = format!("HOME must be an absolute path, and it is '{home}'");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
         Ok(StateDir(state.join("zonekeep")))
     }
 

@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-mod common;
-
 use std::sync::{Arc, Mutex};
 
-use common::{CONFIG, files, in_memory, needs, open};
+use crate::common::{CONFIG, files, in_memory, needs, open};
 use zonekeep::Session;
 use zonekeep::approve::{Answer, Callback, Request};
 use zonekeep::files::Overwrite;

@@ -3,8 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-mod common;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -15,7 +13,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use common::{files, open};
+use crate::common::{files, open};
 use serde_json::{Value, json};
 use zonekeep::approve::socket::{Client, How, Notice};
 use zonekeep::approve::{Answer, Approver, Program, Request, Socket, Unfit};

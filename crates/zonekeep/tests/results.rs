@@ -2,11 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-mod common;
-mod schemas;
-
-use common::{files, in_memory, open};
-use schemas::Checked;
+use crate::common::{files, in_memory, open};
+use crate::schemas::Checked;
 use serde_json::{Value, json};
 use zonekeep::approve::{AllYes, Answer, Callback, Request};
 use zonekeep::{Sandbox, tools};

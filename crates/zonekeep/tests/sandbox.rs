@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-mod common;
-
 use std::path::Path;
 
-use common::{CONFIG, files, in_memory, needs, open};
+use crate::common::{CONFIG, files, in_memory, needs, open};
 use zonekeep::approve::{AllYes, Nobody};
 use zonekeep::files::list::GlobOptions;
 use zonekeep::files::read::{Content, Page};

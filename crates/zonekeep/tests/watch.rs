@@ -3,8 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
@@ -12,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::{files, in_memory, open};
+use crate::common::{self, files, in_memory, open};
 use zonekeep::approve::{AllYes, Answer, Callback, Nobody, Request};
 use zonekeep_testkit::Project as Files;
 

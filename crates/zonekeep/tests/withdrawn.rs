@@ -3,15 +3,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-mod common;
-
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use common::{files, open};
+use crate::common::{files, open};
 use zonekeep::approve::socket::{Client, How, Notice};
 use zonekeep::approve::{Answer, Approver, Request, Socket};
 use zonekeep::{Session, Stop};

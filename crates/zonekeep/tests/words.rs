@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-mod common;
-
-use common::{CONFIG, open};
+use crate::common::{CONFIG, open};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use zonekeep::approve::{AllYes, Nobody};

@@ -10,7 +10,7 @@ mod open;
 mod remote;
 mod scripted;
 
-pub use open::{Environment, Settings, key_variables, open};
+pub use open::{Environment, Settings, check_name, key_variables, open};
 
 /// Somebody who can be asked to go on with a conversation.
 pub trait Model: Send + Sync {

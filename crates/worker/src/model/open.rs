@@ -72,6 +72,21 @@ impl fmt::Debug for Settings {
 /// Keys and addresses come from the environment only: a project's files could
 /// send the user's key anywhere.
 pub fn open(spec: &str, settings: &Settings) -> Result<Arc<dyn Model>, ModelError> {
+    Ok(match named(spec)? {
+        (None, name) => Arc::new(Scripted::open(spec, name, settings)?),
+        (Some(provider), name) => Arc::new(Remote::open(spec, provider, name, settings)?),
+    })
+}
+
+/// Says why no model can have the name `spec`. Whether there is one, or a key for it,
+/// is not looked at.
+pub fn check_name(spec: &str) -> Result<(), ModelError> {
+    named(spec).map(|_| ())
+}
+
+/// Returns the provider in a model's name, or `None` for replies from a file, and the
+/// name behind the colon.
+fn named(spec: &str) -> Result<(Option<Provider>, &str), ModelError> {
     let unknown = |why: &str| ModelError::Unknown { name: shown(spec), why: why.to_owned() };
     let Some((provider, name)) = spec.split_once(':') else {
         return Err(unknown(
@@ -82,7 +97,7 @@ pub fn open(spec: &str, settings: &Settings) -> Result<Arc<dyn Model>, ModelErro
         return Err(unknown("the name after the colon is missing"));
     }
     if provider == "scripted" {
-        return Ok(Arc::new(Scripted::open(spec, name, settings)?));
+        return Ok((None, name));
     }
     let Some(provider) = Provider::ALL.into_iter().find(|known| known.prefix() == provider) else {
         return Err(unknown("its provider is not anthropic, openai, gemini, ollama or scripted"));
@@ -96,7 +111,7 @@ pub fn open(spec: &str, settings: &Settings) -> Result<Arc<dyn Model>, ModelErro
     {
         return Err(unknown("such a name no model has"));
     }
-    Ok(Arc::new(Remote::open(spec, provider, name, settings)?))
+    Ok((Some(provider), name))
 }
 
 /// Returns the names of all environment variables that hold keys of providers.

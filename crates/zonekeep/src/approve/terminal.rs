@@ -252,9 +252,9 @@ impl Page {
                 }
             }
             None => {
-                text.push_str("  s  yes, and do not ask about this again in this session: ");
+                let offer = "s  yes, and do not ask about this again in this session: ";
                 let what = format!("{} {}", one_line(&request.verb), quoted(&request.path));
-                self.fold(&mut text, "", &what);
+                self.fold(&mut text, "  ", &format!("{offer}{what}"));
             }
         }
         text.push_str("  n  no\n");
@@ -469,7 +469,12 @@ mod tests {
         request.path = format!("/output/a{}  y  yes", " ".repeat(200));
         request.diff = Some(format!("+{}  y  yes", " ".repeat(300)));
         let shown = PAGE.render(&request, Amount::Beginning);
-        assert!(shown.lines().all(|line| line.chars().count() <= FOLD + 64), "{shown}");
+        let widest = |page: Page| {
+            let shown = page.render(&request, Amount::Beginning);
+            shown.lines().map(|line| line.chars().count()).max().unwrap_or_default()
+        };
+        assert!(widest(PAGE) <= FOLD + MARGIN, "{shown}");
+        assert!(widest(Page::wide(80)) <= 80, "{shown}");
         assert!(shown.lines().filter(|line| line.contains("y  yes,")).count() == 1, "{shown}");
         assert!(shown.contains('↪'), "{shown}");
     }

@@ -80,15 +80,19 @@ impl Trees {
     }
 
     /// Returns what was caught since the last time, by `first` and then by the
-    /// others.
-    pub(super) fn settle(&self, first: &Arc<Enclosed>) -> Vec<Result<Vec<Caught>, Failed>> {
+    /// others; `last` says that nothing more will run in any of them.
+    pub(super) fn settle(
+        &self,
+        first: &Arc<Enclosed>,
+        last: bool,
+    ) -> Vec<Result<Vec<Caught>, Failed>> {
         let trees = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let others =
             trees.iter().filter_map(Weak::upgrade).filter(|tree| !Arc::ptr_eq(tree, first));
         let all = std::iter::once(Arc::clone(first)).chain(others);
         let watched = all.filter(|tree| tree.tree.plan().watch.is_some());
         watched
-            .map(|tree| tree.tree.settle())
+            .map(|tree| if last { tree.tree.finish() } else { tree.tree.settle() })
             // One that has ended has nothing more to tell.
             .filter(|settled| !matches!(settled, Err(Failed::Gone | Failed::Socket { .. })))
             .collect()
@@ -239,6 +243,7 @@ impl Sandbox {
         let writable = granted.iter().any(|bind| bind.access == Access::Rw);
         let watch = match (&self.shared().state, writable) {
             (Some(state), true) => Some(Watch {
+                home: host_home.clone().unwrap_or_default(),
                 patterns: CommandGuards::of(grant.guards()).lines(),
                 quarantine: state.make("quarantine").map_err(|error| Error::Unconfined {
                     command: "commands".to_owned(),

@@ -37,6 +37,9 @@ pub struct Confine {
     pub places: Vec<Placed>,
     /// Whether a command runs only where the kernel enforces every rule fully.
     pub strict: bool,
+    /// Whether the session is for one command: what appears in writable zones after
+    /// that has ended is taken for the user's own.
+    pub once: bool,
     /// Environment variables that no command gets, whatever the project file
     /// passes on.
     pub withheld: Vec<String>,

@@ -94,17 +94,18 @@ pub(super) fn notes(facts: &Facts<'_>) -> Vec<String> {
         }
         _ => {}
     }
-    match ended.signal {
-        // SIGXCPU and SIGXFSZ.
-        Some(24) => notes.push(format!(
+    if is_out_of_cpu_time(facts) {
+        notes.push(format!(
             "Note: The command was ended because it used more processor time than {}.",
             shown("cpu_time").unwrap_or_default()
-        )),
-        Some(25) => notes.push(format!(
+        ));
+    }
+    // SIGXFSZ.
+    if ended.signal == Some(25) {
+        notes.push(format!(
             "Note: The command was ended because a file grew larger than {}.",
             shown("file_size").unwrap_or_default()
-        )),
-        _ => {}
+        ));
     }
     let failed = ended.code != Some(0);
     let said = [facts.stderr, facts.stdout].map(str::to_lowercase);
@@ -155,6 +156,22 @@ pub(super) fn notes(facts: &Facts<'_>) -> Vec<String> {
         });
     }
     notes
+}
+
+/// Returns whether the kernel ended the command for its processor time.
+fn is_out_of_cpu_time(facts: &Facts<'_>) -> bool {
+    let Some(limit) = facts.limits.cpu_seconds else { return false };
+    let ended = facts.ended;
+    // A shell says with its own status how what it ran has ended.
+    let signal = ended.signal.or(ended.code.map(|code| code - 128));
+    match signal {
+        // SIGXCPU, the warning of the kernel.
+        Some(24) => true,
+        // SIGKILL for who does not heed it, which others send too. The kernel counts
+        // in ticks, so that a little may be missing here.
+        Some(9) => ended.over.is_none() && ended.cpu_seconds >= limit as f64 * 0.9,
+        _ => false,
+    }
 }
 
 /// Returns whether a program complains about an absolute path that is not in

@@ -262,7 +262,7 @@ impl Sandbox {
         said: Option<String>,
     ) -> Result<Outcome, Error> {
         let plan = enclosed.tree.plan();
-        let settled = self.shared().trees.settle(enclosed).into_iter();
+        let settled = self.shared().trees.settle(enclosed, self.shared().confine.once).into_iter();
         let caught = settled.flat_map(|s| s.unwrap_or_else(|failed| vec![unsettled(&failed)]));
         let caught: Vec<Caught> = caught.collect();
         let caught: Vec<(String, Caught)> =

@@ -82,7 +82,7 @@ pub fn explain_connect(sandbox: &Sandbox, given: &str) -> Explanation {
         mount: None,
         change: None,
     };
-    let to = match Destination::parse(given) {
+    let to = match Destination::parse_written(given) {
         Ok(to) => as_meant(network, to),
         Err(fault) => {
             let allowed = allowed(network, &presets);
