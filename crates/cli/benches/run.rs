@@ -38,12 +38,17 @@ for i in range(count):
     os.remove(f"moved-{i}")
 "#;
 
+/// Works on a tree of files with ordinary programs.
+const TREE: &str = "cp -r tree copy && ! grep -rq nowhere copy && tar -cf tree.tar copy && \
+                    rm -r copy && tar -xf tree.tar && rm -r copy tree.tar";
+
 fn main() {
     let options = Options::of_process();
     let mut table = Table::new(&options);
     let bench = Bench::new();
     if !bench.works() {
-        for name in ["run_true_bwrap", "throughput_compile", "throughput_files"] {
+        for name in ["run_true_bwrap", "throughput_compile", "throughput_files", "throughput_tree"]
+        {
             table.skipped(name, name, "namespaces are not available");
         }
         return table.print();
@@ -342,6 +347,17 @@ fn throughput(options: &Options, table: &mut Table, bench: &Bench) {
     let files = ["python3", "files.py", count];
     let what = "5,000 files made, read, renamed, removed, inside / plain";
     measure("throughput_files", what, "python3", &files);
+    for dir in 0..options.size(100, 2) {
+        let dir = bench.work().join(format!("tree/{dir}"));
+        fs::create_dir_all(&dir).unwrap();
+        for file in 0..40 {
+            fs::write(dir.join(format!("{file}.txt")), "some words of a file\n".repeat(200))
+                .unwrap();
+        }
+    }
+    let tree = ["sh", "-c", TREE];
+    let what = "4,000 files copied, searched, packed, unpacked by cp, grep, tar, inside / plain";
+    measure("throughput_tree", what, "cp, grep and tar", &tree);
 }
 
 /// Returns a C program of about that many lines, for the compiler to work on.

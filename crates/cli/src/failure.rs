@@ -81,8 +81,13 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 impl From<ProjectError> for Failure {
     fn from(error: ProjectError) -> Self {
-        let hint = match &error {
+        let hint = match error {
+            ProjectError::Invalid { problems, text, .. } if report::only_in_flags(&problems) => {
+                let file = "the command line".to_owned();
+                return Failure::new(USAGE, ProjectError::Invalid { file, problems, text });
+            }
             ProjectError::Invalid { .. } => Some("`zonekeep check` shows all problems".to_owned()),
+            ProjectError::NotText { .. } => Some("save it as UTF-8".to_owned()),
             ProjectError::Owner { .. } => Some(
                 "a project file must belong to you or to root; copy it to make it yours".to_owned(),
             ),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use zonekeep::approve::{
-    AllNo, AllYes, Approver, Nobody, Program, Socket, Terminal, Unfit, visible,
+    AllNo, AllYes, Answer, Approver, Nobody, Program, Request, Socket, Terminal, Unfit, visible,
 };
 use zonekeep::command::Confine;
 use zonekeep::policy::config::{Overrides, Severity, ZoneFlag};
@@ -49,7 +49,11 @@ impl ProjectArgs {
                 Some((path, "rw")) => (path, Some(Mode::Rw)),
                 _ => (path, None),
             };
-            if name.is_empty() || path.is_empty() {
+            let is_odd_mode = |(path, mode): (&str, &str)| {
+                !path.is_empty() && mode.len() <= 3 && mode.bytes().all(|b| b.is_ascii_lowercase())
+            };
+            let looks_like_mode = mode.is_none() && path.rsplit_once(':').is_some_and(is_odd_mode);
+            if name.is_empty() || path.is_empty() || looks_like_mode && !Path::new(path).exists() {
                 return Err(usage());
             }
             let path = std::path::absolute(path)?;
@@ -74,9 +78,17 @@ impl ProjectArgs {
         let overrides = self.overrides()?;
         Ok(match &self.project {
             Some(dir) => Project::at(dir, &overrides)?,
-            None => Project::find(&std::env::current_dir()?, &overrides)?,
+            None => Project::find(&here()?, &overrides)?,
         })
     }
+}
+
+/// Returns the working directory.
+pub(crate) fn here() -> Result<PathBuf, Failure> {
+    std::env::current_dir().map_err(|error| {
+        Failure::message(UNSAFE, format!("the working directory cannot be used: {error}"))
+            .hint("it may be gone; change to one that exists")
+    })
 }
 
 /// Finds the directory of a project, whether or not its file can be used: the one
@@ -84,7 +96,7 @@ impl ProjectArgs {
 pub(crate) fn project_dir(named: Option<&Path>) -> Result<PathBuf, Failure> {
     let start = match named {
         Some(dir) => return Ok(dir.canonicalize()?),
-        None => std::env::current_dir()?.canonicalize()?,
+        None => here()?.canonicalize()?,
     };
     let has_file = |dir: &&Path| {
         project::FILE_NAMES.iter().any(|name| dir.join(name).symlink_metadata().is_ok())
@@ -168,7 +180,7 @@ impl SandboxArgs {
     /// of its own there, or take the answer to one of ours: nobody is asked there.
     pub(crate) fn open_beside_command(&self, confine: Confine) -> Result<Sandbox, Failure> {
         self.open_asking(confine, || match (&self.approve.approver, &self.approve.approve) {
-            (None, Approve::Terminal) => Ok((Box::new(Nobody), None)),
+            (None, Approve::Terminal) => Ok((Box::new(BesideCommand), None)),
             _ => self.approve.open(&Stop::new()),
         })
     }
@@ -178,6 +190,7 @@ impl SandboxArgs {
         confine: Confine,
         whom: impl FnOnce() -> Result<Chosen, Failure>,
     ) -> Result<Sandbox, Failure> {
+        self.approve.answer_within()?;
         let (mut project, worker) = read_project(&self.project, self.worker.as_deref())?;
         if !confine.places.is_empty() {
             project.policy.zones.retain(|zone| !matches!(zone.path.at, At::Default));
@@ -186,6 +199,22 @@ impl SandboxArgs {
         let sandbox = open_sandbox(&project, worker.as_ref(), approver, confine)?;
         ApproveArgs::announce(socket.as_deref());
         Ok(sandbox)
+    }
+}
+
+/// Stands where somebody at the terminal would be asked, if a command did not have it.
+struct BesideCommand;
+
+impl Approver for BesideCommand {
+    fn ask(&self, _: &Request) -> Answer {
+        Answer::unasked(
+            "`zonekeep run` does not ask on the terminal (--approve socket or --approver PROGRAM \
+             lets somebody answer)",
+        )
+    }
+
+    fn name(&self) -> &str {
+        "nobody"
     }
 }
 

@@ -39,6 +39,12 @@ fn harmless(text: &str) -> String {
     text.chars().map(sign).collect()
 }
 
+/// Returns whether nothing but flags is wrong.
+pub(crate) fn only_in_flags(problems: &[Problem]) -> bool {
+    let mut errors = problems.iter().filter(|problem| problem.severity == Severity::Error);
+    errors.all(is_flag)
+}
+
 /// Returns whether a problem is in a flag, whose text then stands for the file.
 fn is_flag(problem: &Problem) -> bool {
     ["--set ", "--zone "].iter().any(|flag| problem.file.starts_with(flag))

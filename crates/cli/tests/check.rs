@@ -244,15 +244,17 @@ fn a_file_that_cannot_be_read_as_text_is_an_error() {
     let project = Project::new(PROGRAM).file("zonekeep.yaml", b"sandbox: \xff\xfe\n");
     let run = project.zonekeep(["check"]);
     assert_snapshot!(run.to_string(), @"
-    exit 125
+    exit 1
     --- stdout
 
     --- stderr
     error: [TEMP]/project/zonekeep.yaml is not UTF-8 text
+
+    hint: save it as UTF-8
     ");
     let project = Project::new(PROGRAM).file("zonekeep.yaml", vec![b'#'; (1 << 20) + 1]);
     let run = project.zonekeep(["check"]);
-    assert_eq!(run.exit, 125, "{run}");
+    assert_eq!(run.exit, 1, "{run}");
     // Neither is a pipe, which would have it wait for ever.
     let project = Project::new(PROGRAM);
     let made = std::process::Command::new("mkfifo").arg(project.path("zonekeep.yaml")).status();
@@ -340,7 +342,7 @@ fn directories_are_looked_at_too() {
     4 |     input: { path: ./missing, mode: ro }
       |                    ^
       |
-      = help: make it with `mkdir -p '[TEMP]/project/missing'`, or correct the zone's path
+      = help: make it with `mkdir -p '[TEMP]/project/missing'`, or correct the path
     ");
 }
 
@@ -394,4 +396,68 @@ fn flags_are_checked_like_the_file() {
         let run = project.zonekeep(["check"].into_iter().chain(flags));
         assert_eq!(run.exit, 2, "{flags:?}: {run}");
     }
+}
+
+#[test]
+fn a_file_that_only_looks_like_the_project_file_is_a_warning() {
+    let project = Project::new(PROGRAM).file("zonekeep.yml", "approval: { mode: strict }\n");
+    assert_snapshot!(project.zonekeep(["check"]).to_string(), @"
+    exit 0
+    --- stdout
+    no project file (the defaults hold): ok, 2 zone(s), 0 worker(s), 1 warning(s)
+    --- stderr
+    warning[not_read]: zonekeep.yml is not read; the name is zonekeep.yaml
+     |
+     = help: rename it, and its rules hold
+    ");
+    // From below, and where the file that is read lies further up.
+    let project = project.dir("sub/deep").file("sub/.zonekeep.yaml", "");
+    let stderr = project.zonekeep_in("sub/deep", ["check"]).stderr;
+    for file in ["/project/zonekeep.yml", "/project/sub/.zonekeep.yaml"] {
+        assert!(stderr.contains(&format!("{file} is not read")), "{stderr}");
+    }
+    project.put("zonekeep.yaml", "approval: { mode: strict }\n");
+    let stderr = project.zonekeep_in("sub/deep", ["check"]).stderr;
+    assert!(stderr.contains("/project/sub/.zonekeep.yaml is not read"), "{stderr}");
+    assert!(!stderr.contains("zonekeep.yml"), "{stderr}");
+    assert_eq!(project.zonekeep(["check"]).stderr, "");
+}
+
+#[test]
+fn variables_that_are_never_passed_are_a_warning_and_need_no_trust() {
+    let (_, run) = check("sandbox:\n  pass_env: [PATH, LD_PRELOAD]\n");
+    assert_eq!(run.exit, 0, "{run}");
+    assert!(run.stdout.contains("2 warning(s)"), "{run}");
+    for name in ["PATH", "LD_PRELOAD"] {
+        let says = format!("warning[unused]: '{name}' is never passed to commands");
+        assert!(run.stderr.contains(&says), "{run}");
+    }
+    assert!(!run.stderr.contains("untrusted"), "{run}");
+}
+
+#[test]
+fn what_would_keep_a_worker_from_running_is_found_before() {
+    let worker = |name: &str, keys: &str| format!("---\nname: {name}\n{keys}---\nDo it.\n");
+    let bad = "model: foo:bar\nworkers: [kid, publishr]\noutput_schema: { type: objekt }\n";
+    let project = Project::with_config(PROGRAM, "model: nonsense\n")
+        .file("main.worker", worker("main", bad))
+        .file("kid.worker", worker("kid", "model: openai:any-name\n"));
+    let run = project.zonekeep(["check"]);
+    assert_eq!(run.exit, 1, "{run}");
+    assert!(run.stdout.contains("3 error(s), 1 warning(s)"), "{run}");
+    let places = [
+        ("error[unknown_model]: the model 'nonsense' is not known", "--> zonekeep.yaml:1:8"),
+        ("error[unknown_model]: the model 'foo:bar' is not known", "--> main.worker:2:7"),
+        ("error[bad_schema]: output_schema cannot be used", "--> main.worker:5:"),
+        ("warning[unknown_worker]: there is no worker 'publishr'", "--> main.worker:4:16"),
+    ];
+    for (says, at) in places {
+        let rest = run.stderr.split(says).nth(1).unwrap_or_else(|| panic!("{says}: {run}"));
+        assert!(rest.split("\n\n").next().unwrap().contains(at), "{at}: {run}");
+    }
+    // Where a worker cannot be read, it may be the one that is meant.
+    let project = Project::with_config(PROGRAM, "sandbox: {}\n")
+        .file("main.worker", worker("main", "workers: [kid]\n"))
+        .file("kid.worker", "---\nnom: kid\n---\nX\n");
+    assert!(!project.zonekeep(["check"]).stderr.contains("unknown_worker"));
 }

@@ -156,6 +156,11 @@ fn a_question_waits_with_the_connection() {
     let outcomes: Vec<&str> = asked.iter().map(|r| r["outcome"].as_str().unwrap()).collect();
     assert!(outcomes.starts_with(&["asked", "done", "asked"]), "{outcomes:?}");
     assert_eq!(asked[1]["answer"]["approved"], true);
+    // The command has the terminal: it is not for want of one that nobody is asked.
+    let url = format!("http://localhost:{port}/");
+    let run = project.zonekeep(["run", "--", "curl", "-sS", "-m", "10", &url]);
+    assert!(run.to_string().contains("`zonekeep run` does not ask on the terminal"), "{run}");
+    assert_eq!(service.served(), 1);
 }
 
 #[test]
@@ -252,6 +257,8 @@ fn a_connection_is_explained_with_its_rule_and_the_change_that_would_allow_it() 
         ("bad.example.test", "deny"),
         ("badexample.test", "deny"),
         ("0x7f.1", "deny"),
+        ("münchen.example.test", "allow"),
+        ("münchen.test", "deny"),
         ("93.184.216.34", "deny"),
     ];
     for (host, verdict) in cases {

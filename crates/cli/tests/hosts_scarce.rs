@@ -4,17 +4,15 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use zonekeep_testkit::internet::python;
-use zonekeep_testkit::{Project, Run, as_nobody, is_root, skip};
+use zonekeep_testkit::{Project, Run, skip};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_zonekeep");
 
@@ -136,7 +134,7 @@ fn with_few_descriptors_a_list_of_hosts_holds_or_nothing_runs() {
 #[test]
 fn with_few_processes_a_list_of_hosts_holds_or_nothing_runs() {
     let scene = Scene::new();
-    let Some(ordinary) = as_ordinary(&scene.project) else {
+    let Some(ordinary) = scene.project.as_ordinary() else {
         return skip("no ordinary user to run as");
     };
     let limited = |most: u32| {
@@ -147,17 +145,4 @@ fn with_few_processes_a_list_of_hosts_holds_or_nothing_runs() {
     let outcomes = scene.outcomes((1..24).chain([500]), limited);
     assert!(outcomes.contains(""), "no limit was low enough: {outcomes:?}");
     assert!(outcomes.contains(WORKS), "no limit was high enough: {outcomes:?}");
-}
-
-/// Returns what makes commands that an ordinary user runs.
-fn as_ordinary(project: &Project) -> Option<fn() -> Command> {
-    if !is_root() {
-        return Some(|| Command::new("env"));
-    }
-    let open = fs::Permissions::from_mode(0o755);
-    fs::set_permissions(project.beside(""), open).unwrap();
-    fs::create_dir_all(project.state()).unwrap();
-    std::os::unix::fs::chown(project.state(), Some(65534), Some(65534)).unwrap();
-    let runs = as_nobody()?.arg(project.program()).arg("--version").output().ok()?;
-    runs.status.success().then_some(|| as_nobody().unwrap())
 }

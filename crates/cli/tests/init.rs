@@ -46,7 +46,7 @@ fn the_pipeline_template_brings_workers() {
     wrote sub/dir/workers/publisher.worker
     wrote sub/dir/main.worker
     wrote sub/dir/zonekeep.yaml
-    next: edit zonekeep.yaml, then run `zonekeep check` and `zonekeep tool list_files '{"path": "/"}'`
+    next: in sub/dir, edit zonekeep.yaml, then run `zonekeep check` and `zonekeep tool list_files '{"path": "/"}'`
     --- stderr
     "#);
     let check = project.zonekeep(["check", "--project", "sub/dir"]);

@@ -273,7 +273,7 @@ fn a_log_that_cannot_be_opened_fails_the_action() {
     --- stdout
 
     --- stderr
-    error: the audit log cannot be opened: Not a directory (os error 20)
+    error: the audit log in [TEMP]/blocked/zonekeep cannot be opened: Not a directory (os error 20)
 
     hint: make the state directory writable, set XDG_STATE_HOME, or write `audit: best_effort` in the project file
     ");

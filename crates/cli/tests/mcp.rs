@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-mod mcp_common;
-
 use std::os::unix::fs::DirBuilderExt;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use mcp_common::{Client, forms, meta, project, text};
+use crate::mcp_common::{Client, forms, meta, project, text};
 use serde_json::{Value, json};
 use zonekeep_testkit::{Project, eventually, skip};
 

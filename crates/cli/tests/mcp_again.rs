@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-mod mcp_common;
-
-use mcp_common::{Client, forms, meta, project, text};
+use crate::mcp_common::{Client, forms, meta, project, text};
 use serde_json::{Value, json};
 
 /// Returns a call of `write_file`.

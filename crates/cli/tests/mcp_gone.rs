@@ -3,15 +3,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-mod mcp_common;
-
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mcp_common::{Client, all_ended, has_begun, mark, meta, project, text};
+use crate::mcp_common::{self, Client, all_ended, has_begun, mark, meta, project, text};
 use serde_json::{Value, json};
 use zonekeep_testkit::{Project, eventually, skip};
 

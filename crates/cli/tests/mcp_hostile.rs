@@ -3,12 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-mod mcp_common;
-
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use mcp_common::{CONFIG, Client, PROGRAM, forms, hello, meta, project};
+use crate::mcp_common::{CONFIG, Client, PROGRAM, forms, hello, meta, project};
 use serde_json::{Value, json};
 use zonekeep_testkit::Project;
 

@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-mod mcp_common;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use mcp_common::{Client, SOON, all_ended, forms, has_begun, hello, mark, meta, project};
+use crate::mcp_common::{Client, SOON, all_ended, forms, has_begun, hello, mark, meta, project};
 use serde_json::{Value, json};
 use zonekeep_testkit::{Project, eventually};
 
@@ -462,6 +460,15 @@ fn a_token_file_is_needed_and_has_to_be_private() {
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(port.token.len() >= 32 && !port.server.said().contains(&port.token));
     assert!(!port.server.said().contains("warning"), "{}", port.server.said());
+    // Where an agent could read it, it would be the agent's too.
+    let inside = project.path("token-dir");
+    let zone = format!("tokens={}:ro", inside.display());
+    fs::create_dir(&inside).unwrap();
+    let within = inside.join("new/token");
+    let args = ["mcp", "--http", "127.0.0.1:0", "--zone", &zone, "--token-file"];
+    let run = project.zonekeep(args.iter().copied().chain([within.to_str().unwrap()]));
+    assert!(run.exit == 125 && run.stderr.contains("the zone 'tokens'"), "{run}");
+    assert_eq!(fs::read_dir(&inside).unwrap().count(), 0);
     for flags in [["--allow-host", "a b"], ["--allow-origin", "example.org"]] {
         let args = ["mcp", "--http", "127.0.0.1:0", "--token-file", path];
         let run = project.zonekeep(args.iter().chain(&flags));

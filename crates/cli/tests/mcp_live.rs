@@ -3,11 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-mod mcp_common;
-
 use std::time::Duration;
 
-use mcp_common::{
+use crate::mcp_common::{
     CONFIG, Client, PROGRAM, SOON, all_ended, forms, has_begun, mark, project, running, text,
 };
 use serde_json::{Value, json};

@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-mod mcp_common;
-
 use std::time::Duration;
 
-use mcp_common::{Client, PROGRAM, forms, meta};
+use crate::mcp_common::{Client, PROGRAM, forms, meta};
 use serde_json::{Value, json};
 use zonekeep_testkit::Project;
 

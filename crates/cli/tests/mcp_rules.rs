@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-mod mcp_common;
-
 use std::fs;
 use std::time::Duration;
 
-use mcp_common::{Client, PROGRAM, all_ended, has_begun, mark, text};
+use crate::mcp_common::{Client, PROGRAM, all_ended, has_begun, mark, text};
 use serde_json::{Value, json};
 use zonekeep_testkit::{Project, eventually};
 

@@ -195,3 +195,17 @@ fn hooks_that_are_there_cannot_be_changed() {
     project.zonekeep(["run", "--rw", ".", "--", "sh", "-c", script]);
     assert_eq!(project.read(".git/hooks/pre-push"), "#!/bin/sh\n");
 }
+
+#[test]
+fn what_the_user_writes_after_a_run_is_the_users() {
+    let project = Project::new(PROGRAM).dir("work");
+    for round in 0..10 {
+        let run = project.zonekeep(["run", "--rw", "work", "--", "true"]);
+        assert_eq!(run.exit, 0, "{run}");
+        project.put("work/.envrc", "mine");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        assert!(project.path("work/.envrc").exists(), "round {round}");
+        fs::remove_file(project.path("work/.envrc")).unwrap();
+    }
+    assert_eq!(project.zonekeep(["quarantine"]).ok(), "");
+}

@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions};
-use zonekeep_testkit::{Project, Run, as_nobody, is_root, skip};
+use zonekeep_testkit::{Project, Run, is_root, skip};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_zonekeep");
 /// How soon nothing should be left; printed, not judged, since other work on
@@ -479,7 +479,7 @@ fn with_few_descriptors_a_command_is_confined_or_refused() {
 fn with_few_processes_a_command_is_confined_or_refused() {
     let _alone = alone();
     let project = project();
-    let Some(setpriv) = as_ordinary(&project) else { return skip("no ordinary user to run as") };
+    let Some(setpriv) = project.as_ordinary() else { return skip("no ordinary user to run as") };
     let mut refused = 0;
     for most in 1..10 {
         let mut command = setpriv();
@@ -492,19 +492,6 @@ fn with_few_processes_a_command_is_confined_or_refused() {
         refused += u32::from(run.exit == 125);
     }
     assert!(refused > 0, "no limit was low enough");
-}
-
-/// Returns what makes commands that an ordinary user runs.
-fn as_ordinary(project: &Project) -> Option<fn() -> Command> {
-    if !is_root() {
-        return Some(|| Command::new("env"));
-    }
-    let open = fs::Permissions::from_mode(0o755);
-    fs::set_permissions(project.beside(""), open).unwrap();
-    fs::create_dir_all(project.state()).unwrap();
-    std::os::unix::fs::chown(project.state(), Some(65534), Some(65534)).unwrap();
-    let runs = as_nobody()?.arg(project.program()).arg("--version").output().ok()?;
-    runs.status.success().then_some(|| as_nobody().unwrap())
 }
 
 #[test]

@@ -136,6 +136,29 @@ fn environment_network_and_no_sandbox_need_trust_as_well() {
 }
 
 #[test]
+fn a_rule_that_grants_the_network_needs_trust_unless_somebody_is_asked() {
+    let cases = [
+        ("preApproved", "tool", true),
+        ("ask", "tool", false),
+        ("ask", "auto", true),
+        ("ask", "strict", false),
+        ("blocked", "auto", false),
+    ];
+    for (approval, mode, needed) in cases {
+        let rule =
+            format!("{{ pattern: 'cat *', approval: {approval}, grants: {{ network: true }} }}");
+        let config = format!("approval: {{ mode: {mode} }}\nshell:\n  rules:\n    - {rule}\n");
+        let run = Project::with_config(PROGRAM, &config).zonekeep(["tool", "list_files"]);
+        let says = run.stderr.contains("reach every host on the network (zonekeep.yaml:4)");
+        assert_eq!((run.exit == 125, says), (needed, needed), "{approval} {mode}: {run}");
+    }
+    // Whoever says it on the command line has said yes.
+    let rule = "{ pattern: 'cat *', approval: ask, grants: { network: true } }";
+    let project = Project::with_config(PROGRAM, &format!("shell: {{ rules: [{rule}] }}\n"));
+    project.zonekeep(["tool", "list_files", "--set", "approval.mode=auto"]).ok();
+}
+
+#[test]
 fn what_the_users_own_flags_open_needs_no_trust() {
     let project = Project::new(PROGRAM).file("../other/a.txt", "mine");
     let run = project.zonekeep(READ.into_iter().chain(["--zone", "other=../other"]));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use insta::assert_snapshot;
 use serde_json::Value;
 use zonekeep_testkit::provider::{Provider, Turn};
-use zonekeep_testkit::{PATIENCE, Project, eventually, skip};
+use zonekeep_testkit::{PATIENCE, Project, Terminal, eventually, skip};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_zonekeep");
 
@@ -316,6 +316,78 @@ fn ctrl_c_stops_a_run_and_the_record_says_so() {
     assert!(lines.last().unwrap().contains("\"event\":\"report\""));
     let last: Value = serde_json::from_str(project.log_lines().last().unwrap()).unwrap();
     assert_eq!((&last["action"], &last["code"]), (&"work".into(), &"stopped".into()));
+}
+
+/// Starts something at a terminal that runs `sleep` for so many seconds, and waits
+/// until it does. `None` where that cannot be.
+fn sleeping_at_terminal(project: &Project, args: &[&str], seconds: &str) -> Option<Terminal> {
+    let model = ["--approve", "all", "--model", "scripted:sleeps.yaml"];
+    let command = format!("exec sleep {seconds}");
+    let call = format!("[{{ call: {{ shell: {{ command: {command}, timeout: 600 }} }} }}]");
+    project.put("sleeps.yaml", format!("main: {call}\n"));
+    let Some(mut terminal) = project.zonekeep_at_terminal(args.iter().chain(&model)) else {
+        skip("there is no way to make a terminal");
+        return None;
+    };
+    if args[0] == "chat" {
+        terminal.wait_for("main> ");
+        terminal.type_in("go\n");
+    }
+    let line = format!("sleep\0{seconds}\0");
+    let begun = eventually("the command to run", || {
+        // What cannot run a command says so, and there is no other reply.
+        let over = terminal.screen().contains("tokens read");
+        (over || running(line.as_bytes()) > 0).then_some(!over)
+    });
+    if !begun {
+        skip("no command can be run here");
+    }
+    begun.then_some(terminal)
+}
+
+#[test]
+fn at_a_terminal_a_run_ends_with_its_report_too() {
+    let cases: [(&[&str], &str, Option<&str>); 4] = [
+        (&["work", "main", "go"], "314151", None),
+        (&["work", "main", "go"], "314152", Some("INT")),
+        (&["work", "main", "go"], "314153", Some("TERM")),
+        (&["chat", "main"], "314154", None),
+    ];
+    for (args, seconds, signal) in cases {
+        let project = project();
+        let Some(mut terminal) = sleeping_at_terminal(&project, args, seconds) else { return };
+        match signal {
+            None => terminal.type_in("\x03"),
+            Some(signal) => {
+                let pid = terminal.pid().to_string();
+                let sent = std::process::Command::new("kill").args(["-s", signal, &pid]).status();
+                assert!(sent.unwrap().success());
+            }
+        }
+        let (exit, _, screen) = terminal.end();
+        assert_eq!(exit, 130, "{args:?} {signal:?}: {screen}");
+        assert!(screen.contains("tokens read") && screen.contains("session "), "{screen}");
+        let last: Value = serde_json::from_str(project.log_lines().last().unwrap()).unwrap();
+        assert_eq!((&last["action"], &last["code"]), (&"work".into(), &"stopped".into()), "{last}");
+        let line = format!("sleep\0{seconds}\0");
+        eventually("nothing to be left", || (running(line.as_bytes()) == 0).then_some(()));
+    }
+}
+
+#[test]
+fn ctrl_c_ends_a_conversation_that_waits_for_its_user() {
+    let project = project();
+    let Some(mut terminal) = project.zonekeep_at_terminal(["chat", "kid"]) else {
+        return skip("there is no way to make a terminal");
+    };
+    terminal.wait_for("kid> ");
+    terminal.type_in("hello\n");
+    terminal.wait_for("kid says hello");
+    terminal.wait_for("kid> ");
+    terminal.type_in("\x03");
+    let (exit, _, screen) = terminal.end();
+    assert_eq!(exit, 130, "{screen}");
+    assert!(screen.contains("tokens read") && screen.contains("session "), "{screen}");
 }
 
 #[test]

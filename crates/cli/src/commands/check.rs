@@ -8,16 +8,23 @@ use serde_json::{Value, json};
 use zonekeep::approve::visible;
 use zonekeep::explain::connect::{look_up_presets, unusable_secrets};
 use zonekeep::explain::run::HostLine;
-use zonekeep::policy::At;
+use zonekeep::policy::call::Callees;
 use zonekeep::policy::config::{Problem, Severity};
-use zonekeep::policy::worker_file;
+use zonekeep::policy::worker_file::{self, WorkerFile};
+use zonekeep::policy::{At, Ruled};
 use zonekeep::trust::TrustStore;
 use zonekeep::{OpenError, Project, ProjectError, Session, project};
+use zonekeep_worker::model;
+use zonekeep_worker::schema::OutputSchema;
 
 use crate::failure::{Failure, NEGATIVE, answer_in_json};
 use crate::output;
-use crate::project_args::{ProjectArgs, state};
+use crate::project_args::{ProjectArgs, here, state};
 use crate::report;
+
+/// Names that are easily taken for the project file's.
+const MISNAMED: [&str; 4] =
+    ["zonekeep.yml", ".zonekeep.yaml", ".zonekeep.yml", "golem-forge.config.yml"];
 
 /// Find every problem in the project file and the worker files
 ///
@@ -47,12 +54,19 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     answer_in_json(args.json);
     let mut found = Findings::default();
     match args.project.load() {
-        Ok(project) => inspect(&project, &mut found)?,
+        Ok(project) => {
+            inspect(&project, &mut found)?;
+            warn_misnamed(&args.project, &project, &mut found)?;
+        }
         Err(failure) => match failure.error.downcast::<ProjectError>() {
             Ok(ProjectError::Invalid { file, problems, text }) => {
                 found.texts.insert(file.clone(), text);
                 found.file = Some(file);
                 found.problems = problems;
+            }
+            // What cannot be read as a project file is wrong in it as well.
+            Ok(error @ (ProjectError::NotText { .. } | ProjectError::TooLarge { .. })) => {
+                return Err(Failure { status: NEGATIVE, ..error.into() });
             }
             Ok(other) => return Err(other.into()),
             Err(error) => {
@@ -104,6 +118,38 @@ fn problem_value(problem: &Problem, found: &Findings) -> Value {
         "source": report::line_of(problem, text),
         "hint": problem.hint,
     })
+}
+
+/// Warns about files that look like the project file and are passed over, where the
+/// search found no project file beside them: their rules do not hold.
+fn warn_misnamed(
+    args: &ProjectArgs,
+    project: &Project,
+    found: &mut Findings,
+) -> Result<(), Failure> {
+    let start = match &args.project {
+        Some(_) => project.dir.clone(),
+        None => here()?.canonicalize()?,
+    };
+    let searched = start.ancestors().take_while(|dir| match (&project.file, &args.project) {
+        (Some(_), _) => *dir != project.dir,
+        (None, Some(_)) => *dir == project.dir,
+        (None, None) => true,
+    });
+    for file in searched.flat_map(|dir| MISNAMED.map(|name| dir.join(name))) {
+        if file.symlink_metadata().is_err() {
+            continue;
+        }
+        let shown = file.strip_prefix(&start).unwrap_or(&file).display().to_string();
+        found.problems.push(Problem {
+            severity: Severity::Warning,
+            code: "not_read",
+            message: format!("{shown} is not read; the name is {}", project::FILE_NAMES[0]),
+            hint: Some("rename it, and its rules hold".to_owned()),
+            ..at_problem(&At::Default, found)
+        });
+    }
+    Ok(())
 }
 
 /// Looks at the zones' directories and the worker files of a valid project.
@@ -168,7 +214,12 @@ fn inspect(project: &Project, found: &mut Findings) -> Result<(), Failure> {
             ..at_problem(&project.policy.network.at, found)
         });
     }
+    if let Some(model) = &project.policy.model {
+        found.problems.extend(unknown_model(&model.value, &model.at, found));
+    }
     let mut names: BTreeMap<String, String> = BTreeMap::new();
+    let mut called: Vec<Ruled<String>> = Vec::new();
+    let mut all_read = true;
     for path in project::worker_files(&project.dir)? {
         let file = path.strip_prefix(&project.dir).unwrap_or(&path).to_string_lossy().into_owned();
         let inside = path.canonicalize().is_ok_and(|real| real.starts_with(&project.dir));
@@ -186,6 +237,7 @@ fn inspect(project: &Project, found: &mut Findings) -> Result<(), Failure> {
                     hint: Some("a worker file is UTF-8 text that belongs to you or to root".into()),
                     ..at_problem(&At::flag(file), found)
                 });
+                all_read = false;
                 continue;
             }
         };
@@ -195,6 +247,10 @@ fn inspect(project: &Project, found: &mut Findings) -> Result<(), Failure> {
         found.workers += 1;
         if let Some(worker) = parsed.worker {
             found.problems.extend(worker_file::check(&worker, &project.policy));
+            found.problems.extend(how_it_runs(&worker, found));
+            if let Callees::Named(workers) = &worker.calls {
+                called.extend(workers.iter().cloned());
+            }
             if let Some(other) = names.insert(worker.name.clone(), file.clone()) {
                 found.problems.push(Problem {
                     severity: Severity::Error,
@@ -207,9 +263,54 @@ fn inspect(project: &Project, found: &mut Findings) -> Result<(), Failure> {
                     hint: Some("give each worker a name of its own".to_owned()),
                 });
             }
+        } else {
+            all_read = false;
         }
     }
+    // What cannot be read may be the worker that is meant.
+    for worker in called.iter().filter(|worker| all_read && !names.contains_key(&worker.value)) {
+        let known: Vec<&str> = names.keys().map(String::as_str).collect();
+        found.problems.push(Problem {
+            severity: Severity::Warning,
+            code: "unknown_worker",
+            message: format!("there is no worker '{}'", worker.value),
+            hint: Some(format!("this project has {}", known.join(", "))),
+            width: u32::try_from(worker.value.chars().count()).unwrap_or(1),
+            ..at_problem(&worker.at, found)
+        });
+    }
     Ok(())
+}
+
+/// Returns what would keep a worker from running that its file alone shows.
+fn how_it_runs(worker: &WorkerFile, found: &Findings) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if let Some(model) = &worker.model {
+        problems.extend(unknown_model(model, &worker.at, found));
+    }
+    let schema = worker.run.output_schema.as_ref();
+    if let Some(Err(why)) = schema.map(|schema| OutputSchema::compile(&schema.value)) {
+        problems.push(Problem {
+            code: "bad_schema",
+            message: format!("output_schema cannot be used: {why}"),
+            hint: Some("write a JSON Schema".to_owned()),
+            ..at_problem(schema.map_or(&worker.at, |schema| &schema.at), found)
+        });
+    }
+    problems
+}
+
+fn unknown_model(name: &str, at: &At, found: &Findings) -> Option<Problem> {
+    let error = model::check_name(name).err()?;
+    Some(Problem {
+        code: "unknown_model",
+        message: error.to_string(),
+        hint: Some(
+            "models are anthropic:NAME, openai:NAME, gemini:NAME, ollama:NAME and scripted:FILE"
+                .to_owned(),
+        ),
+        ..at_problem(at, found)
+    })
 }
 
 /// Returns a problem at a place, to be filled in.

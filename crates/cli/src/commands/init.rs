@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use zonekeep::approve::visible;
+
 use crate::failure::{Failure, NEGATIVE};
 use crate::output;
 
@@ -51,6 +53,7 @@ fn files(template: Template) -> &'static [(&'static str, &'static str)] {
 }
 
 pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
+    let is_here = args.dir.is_none();
     let dir = args.dir.unwrap_or_else(|| PathBuf::from("."));
     let files = files(args.template);
     // Looks first, so that a refusal leaves nothing half done.
@@ -76,9 +79,14 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         file.write_all(content.as_bytes())?;
         output::text(&format!("wrote {}", path.display()))?;
     }
-    output::text(
-        "next: edit zonekeep.yaml, then run `zonekeep check` and `zonekeep tool list_files '{\"path\": \"/\"}'`",
-    )?;
+    let there = if is_here {
+        String::new()
+    } else {
+        format!("in {}, ", visible(&dir.display().to_string()))
+    };
+    output::text(&format!(
+        "next: {there}edit zonekeep.yaml, then run `zonekeep check` and `zonekeep tool list_files '{{\"path\": \"/\"}}'`",
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 

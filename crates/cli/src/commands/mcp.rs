@@ -18,7 +18,7 @@ use crate::project_args::{ProjectArgs, state, time, unfit};
 /// Serve the sandbox to an agent by the Model Context Protocol
 ///
 /// Speaks on standard input and output; clients start it by themselves. The agent
-/// gets the tools of `zonekeep tool --list`, held to the project file, and what
+/// gets the tools that `zonekeep tool` lists, held to the project file, and what
 /// the rules ask for is asked in the client.
 ///
 /// Examples:

@@ -9,6 +9,7 @@ use zonekeep::command::{Command, Confine, Outcome, Placed};
 use zonekeep::confine::plan::Access;
 use zonekeep::confine::tree::Launcher;
 use zonekeep::policy::limit::Limits;
+use zonekeep::policy::policy::BackendChoice;
 use zonekeep::{Error, Sandbox};
 
 use crate::failure::{Failure, NEGATIVE, UNSAFE, USAGE};
@@ -29,7 +30,7 @@ const TIMED_OUT: u8 = 124;
 ///   zonekeep run -- ls /
 ///   zonekeep run --rw . -- cargo test
 ///   zonekeep run --ro . --timeout 30s --limit memory=512M -- python3 check.py
-#[derive(clap::Args)]
+#[derive(clap::Args, Debug)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -43,7 +44,7 @@ pub(crate) struct Args {
 }
 
 /// The flags that say how a command is confined.
-#[derive(clap::Args)]
+#[derive(clap::Args, Debug)]
 pub(crate) struct ConfineArgs {
     /// Let the command read and write this directory, at its own path
     #[arg(long, value_name = "DIR")]
@@ -55,7 +56,7 @@ pub(crate) struct ConfineArgs {
     #[arg(long)]
     strict: bool,
     /// How to confine the command: auto, namespaces, bubblewrap, landlock, seatbelt or none
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", hide_possible_values = true, value_parser = backends())]
     backend: Option<String>,
     /// End the command after this time, such as 30s or 5m
     #[arg(long, value_name = "TIME")]
@@ -65,6 +66,10 @@ pub(crate) struct ConfineArgs {
     limit: Vec<String>,
     #[command(flatten)]
     sandbox: SandboxArgs,
+}
+
+fn backends() -> impl clap::builder::TypedValueParser<Value = String> {
+    clap::builder::PossibleValuesParser::new(BackendChoice::ALL.map(BackendChoice::as_str))
 }
 
 impl ConfineArgs {
@@ -79,7 +84,8 @@ impl ConfineArgs {
         };
         let mut places = placed(&self.rw, Access::Rw);
         places.extend(placed(&self.ro, Access::Ro));
-        sandbox.open_beside_command(Confine { places, strict: self.strict, ..Confine::default() })
+        let (strict, once) = (self.strict, true);
+        sandbox.open_beside_command(Confine { places, strict, once, ..Confine::default() })
     }
 
     /// Returns the flags that choose the project.

@@ -58,9 +58,9 @@ fn ask() -> Result<bool, Failure> {
         Failure::message(UNSAFE, "there is no terminal to ask on")
             .hint("run `zonekeep trust` in a terminal, or `zonekeep trust --yes` if you have read the list")
     })?;
-    tty.write_all(b"Trust it? [y/N] ")?;
-    // What was typed before the question was shown is not an answer to it.
+    // What was typed before the question is not an answer to it; what comes after it is.
     let _ = rustix::termios::tcflush(&tty, rustix::termios::QueueSelector::IFlush);
+    tty.write_all(b"Trust it? [y/N] ")?;
     let mut line = String::new();
     BufReader::new(tty).read_line(&mut line)?;
     Ok(matches!(line.trim(), "y" | "Y" | "yes"))

@@ -23,7 +23,7 @@ use crate::view::View;
 use crate::{output, report};
 
 /// Exit status: stopped by Ctrl-C.
-const INTERRUPTED: u8 = 130;
+pub(crate) const INTERRUPTED: u8 = 130;
 /// The largest input that is read.
 const MAX_INPUT: u64 = 16 << 20;
 /// The variable that names the model when nothing else does.
@@ -112,8 +112,9 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         (None, None) => String::new(),
     };
     let stop = Stop::new();
-    let view = View::new(args.json, &stop);
+    // First: a thread that is started before the signals are held would die of them.
     stop_on_signals(&stop)?;
+    let view = View::new(args.json, &stop);
     let runner = args.run.open(worker, &stop, &view)?;
     let done = match (worker, resume) {
         (Some(worker), _) => runner.begin(worker).and_then(|mut conversation| {

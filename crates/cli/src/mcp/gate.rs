@@ -1,7 +1,7 @@
 //! Who may talk to the server on a port.
 
 use std::net::SocketAddr;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use hyper::header::{
@@ -28,6 +28,12 @@ pub(super) struct Gate {
 pub(super) fn token(path: &Path) -> Result<String, Failure> {
     let says =
         |why: String| Failure::message(UNSAFE, format!("the token file {}: {why}", path.display()));
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    if let Some(dir) = dir.filter(|dir| !dir.exists()) {
+        // Others have no business where a token lies.
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
+        made.map_err(|error| says(format!("{} cannot be made: {error}", dir.display())))?;
+    }
     match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(mut file) => {
             let mut random = [0; 32];
@@ -269,5 +275,11 @@ mod tests {
             assert!(token(&path).is_err(), "{text:?}");
         }
         assert!(token(dir.path()).is_err());
+        let path = dir.path().join("new/er/token");
+        assert_eq!(token(&path).unwrap().len(), 64);
+        for made in ["new", "new/er"] {
+            assert_eq!(dir.path().join(made).metadata().unwrap().mode() & 0o777, 0o700, "{made}");
+        }
+        assert!(token(&path.join("below/token")).is_err(), "a file is no directory");
     }
 }

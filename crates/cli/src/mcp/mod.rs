@@ -58,8 +58,17 @@ pub(crate) struct Http {
 /// Serves until the client is gone, or the program is told to end.
 pub(crate) fn serve(serving: Serving) -> Result<(), Failure> {
     let Serving { project, worker, asking, answering, within, http } = serving;
-    let token = http.as_ref().map(|http| gate::token(&http.token_file)).transpose()?;
     let rules = Arc::new(Rules::open(project, worker, answering)?);
+    let token = http.as_ref().map(|http| {
+        let path = std::path::absolute(&http.token_file)?;
+        if let Some(zone) = rules.sandbox().exposes(&path) {
+            let why = format!("the token file {} lies in {zone}", path.display());
+            return Err(Failure::message(UNSAFE, format!("{why}, where agents can read it"))
+                .hint("keep it where no zone is, such as ~/.config/zonekeep/token"));
+        }
+        gate::token(&path)
+    });
+    let token = token.transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(desk::THREADS)
