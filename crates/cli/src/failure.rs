@@ -66,10 +66,10 @@ impl Failure {
         }
         // A reader that went away is not worth a word.
         if !is_broken_pipe(&self.error) {
-            eprintln!("error: {}", visible(&self.error.to_string()));
+            tell!("error: {}", visible(&self.error.to_string()));
         }
         if let Some(hint) = self.hint {
-            eprintln!("\nhint: {}", visible(&hint));
+            tell!("\nhint: {}", visible(&hint));
         }
         ExitCode::from(self.status)
     }

@@ -1,18 +1,16 @@
 //! The `zonekeep` program.
 
-// This is the one crate that talks to the terminal.
-#![allow(clippy::print_stdout, clippy::print_stderr)]
-
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args as _, FromArgMatches as _, Parser, Subcommand};
 
+#[macro_use]
+mod output;
 mod commands;
 mod failure;
 mod mcp;
-mod output;
 mod project_args;
 mod relay;
 mod report;
@@ -64,7 +62,7 @@ fn command() -> Command {
     let _ = error.print();
     let lacks_dashes = is_run(&args) && !args.iter().any(|arg| arg == "--");
     if lacks_dashes && error.kind() == ErrorKind::UnknownArgument {
-        eprintln!("\nhint: write -- before the command, as in `zonekeep run -- ls`");
+        tell!("\nhint: write -- before the command, as in `zonekeep run -- ls`");
     }
     std::process::exit(error.exit_code());
 }

@@ -1,4 +1,4 @@
-//! Writing to standard output, where a closed pipe is not an error.
+//! Writing to standard output and standard error, where a closed pipe is not an error.
 
 use std::io::{self, Write};
 
@@ -26,6 +26,19 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
 pub(crate) fn json_line(value: &impl Serialize) -> Result<(), Failure> {
     let shown = serde_json::to_string(value).map_err(io::Error::from)?;
     text(&shown)
+}
+
+/// Prints a line on standard error, formatted as by `format!`.
+macro_rules! tell {
+    ($($arg:tt)*) => {
+        $crate::output::beside(&format!("{}\n", format_args!($($arg)*)))
+    };
+}
+
+/// Prints a text on standard error, all at once: whoever waits for a line never reads
+/// half of it. Where nobody reads, what was to be done is done all the same.
+pub(crate) fn beside(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
 fn finish(result: io::Result<()>) -> Result<(), Failure> {

@@ -290,7 +290,7 @@ impl ApproveArgs {
     pub(crate) fn announce(socket: Option<&Socket>) {
         if let Some(path) = socket.and_then(Socket::path) {
             let path = visible(&path.display().to_string());
-            eprintln!("zonekeep: questions wait at {path}; `zonekeep approve` answers them");
+            tell!("zonekeep: questions wait at {path}; `zonekeep approve` answers them");
         }
     }
 

@@ -24,7 +24,7 @@ pub(crate) fn problems(problems: &[Problem], source: &dyn Fn(&str) -> Option<Str
             ..problem.clone()
         };
         let (path, text) = (one_line(path), harmless(&text));
-        eprintln!("{}\n", renderer.render(&[group(&shown, &path, &text)]));
+        tell!("{}\n", renderer.render(&[group(&shown, &path, &text)]));
     }
 }
 

@@ -143,6 +143,21 @@ fn closed_descriptors_do_no_harm() {
 }
 
 #[test]
+fn where_nobody_reads_what_is_said_the_exit_status_is_the_same() {
+    let project = project();
+    let status = |args: &[&str]| {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        project.command().args(args).stderr(writer).status().unwrap().code()
+    };
+    // This has something to say when the command has ended.
+    let ended = status(&["run", "--", "sh", "-c", "sleep 1000 & exit 3"]);
+    assert_eq!(ended, Some(3));
+    let refused = project.zonekeep(["run", "--project", "/nowhere", "--", "true"]);
+    assert_eq!(status(&["run", "--project", "/nowhere", "--", "true"]), Some(refused.exit));
+}
+
+#[test]
 fn the_environment_is_the_one_that_was_built() {
     let project = project();
     let run = |flags: &[&str]| {

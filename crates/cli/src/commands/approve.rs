@@ -86,7 +86,7 @@ impl Args {
                 Ok(attached) => all.push(attached),
                 Err(error) if self.socket.is_some() => return Err(unattached(&path, &error)),
                 // It may have ended just now.
-                Err(error) => eprintln!("warning: {}", unattached(&path, &error).error),
+                Err(error) => tell!("warning: {}", unattached(&path, &error).error),
             }
         }
         Ok(all)
@@ -195,7 +195,7 @@ fn attend(args: &Args) -> Result<ExitCode, Failure> {
     let mut known: BTreeSet<PathBuf> = BTreeSet::new();
     let mut waiting: VecDeque<(PathBuf, Request)> = VecDeque::new();
     let mut next_look = Instant::now();
-    eprintln!("zonekeep: waiting for questions; Ctrl-C ends this");
+    tell!("zonekeep: waiting for questions; Ctrl-C ends this");
     loop {
         if Instant::now() >= next_look {
             for path in args.sockets()? {
@@ -222,10 +222,10 @@ fn attend(args: &Args) -> Result<ExitCode, Failure> {
                         _ => None,
                     };
                     if let Some(gone) = gone.filter(|_| waiting.len() < before) {
-                        eprintln!("zonekeep: {} {gone}", visible(&id));
+                        tell!("zonekeep: {} {gone}", visible(&id));
                     }
                 }
-                Notice::Error { message, .. } => eprintln!("zonekeep: {}", visible(&message)),
+                Notice::Error { message, .. } => tell!("zonekeep: {}", visible(&message)),
                 _ => {}
             },
             Ok(Event::Left(path)) => {
@@ -240,7 +240,7 @@ fn attend(args: &Args) -> Result<ExitCode, Failure> {
             Err(RecvTimeoutError::Timeout) => {
                 let Some((path, request)) = waiting.pop_front() else { continue };
                 let Some((project, answering)) = sessions.get_mut(&path) else { continue };
-                eprintln!("zonekeep: {} of {}", visible(&request.id), visible(project));
+                tell!("zonekeep: {} of {}", visible(&request.id), visible(project));
                 let answer = terminal.ask(&request);
                 if answer.unasked.is_some() {
                     return Err(no_terminal());

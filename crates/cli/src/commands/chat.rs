@@ -1,7 +1,7 @@
 //! `zonekeep chat`: a conversation with a worker.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
@@ -12,6 +12,7 @@ use zonekeep_worker::Ended;
 
 use super::work::{self, RunArgs};
 use crate::failure::Failure;
+use crate::output;
 use crate::view::View;
 
 /// Talk with a worker
@@ -41,8 +42,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     let mut conversation = runner.begin(&args.worker).map_err(work::failure)?;
     let ask = || {
         if io::stdin().is_terminal() {
-            eprint!("{}> ", args.worker);
-            let _ = io::stderr().flush();
+            output::beside(&format!("{}> ", args.worker));
         }
     };
     ask();

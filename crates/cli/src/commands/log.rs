@@ -127,7 +127,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         print(record, args.json)?;
     }
     if bad > 0 {
-        eprintln!("warning: {bad} line(s) of the log are not records");
+        tell!("warning: {bad} line(s) of the log are not records");
     }
     if args.follow {
         follow(&args, &files, ends)?;

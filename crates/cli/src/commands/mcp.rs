@@ -96,7 +96,7 @@ impl Approver for Perhaps {
     fn begin(&self, opening: &Opening<'_>) -> Result<(), Unfit> {
         if let Err(error) = self.0.begin(opening) {
             let error = visible(&error.to_string());
-            eprintln!("zonekeep: `zonekeep approve` cannot answer for this server: {error}");
+            tell!("zonekeep: `zonekeep approve` cannot answer for this server: {error}");
         }
         Ok(())
     }

@@ -91,7 +91,7 @@ fn list(dir: &Path, json: bool) -> Result<(), Failure> {
         output::text(&visible(&line).replace('\n', "\\n"))?;
     }
     if entries.is_empty() {
-        eprintln!("the quarantine is empty");
+        tell!("the quarantine is empty");
     }
     Ok(())
 }

@@ -52,7 +52,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         false => in_text(&args, &grants, log(&dir)?)?,
     };
     if summary.bad_lines > 0 {
-        eprintln!("warning: {} line(s) of the log are not records", summary.bad_lines);
+        tell!("warning: {} line(s) of the log are not records", summary.bad_lines);
     }
     Ok(ExitCode::from(if summary.changed.total() == 0 { 0 } else { NEGATIVE }))
 }

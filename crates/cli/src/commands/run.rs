@@ -14,7 +14,7 @@ use zonekeep::{Error, Sandbox};
 
 use crate::failure::{Failure, NEGATIVE, UNSAFE, USAGE};
 use crate::project_args::{ProjectArgs, SandboxArgs};
-use crate::relay;
+use crate::{output, relay};
 
 /// The exit status of a command that took too long, as `timeout` has it.
 const TIMED_OUT: u8 = 124;
@@ -153,10 +153,10 @@ pub(crate) fn open(confine: &ConfineArgs) -> Result<Sandbox, Failure> {
 pub(crate) fn conclude(outcome: &Outcome) -> ! {
     // What it printed has gone to where it goes; this is what is left to say.
     if !outcome.stderr.is_empty() {
-        eprint!("zonekeep: {}", outcome.stderr);
+        output::beside(&format!("zonekeep: {}", outcome.stderr));
     }
     for note in &outcome.notes {
-        eprintln!("zonekeep: {}", visible(note.strip_prefix("Note: ").unwrap_or(note)));
+        tell!("zonekeep: {}", visible(note.strip_prefix("Note: ").unwrap_or(note)));
     }
     // The sandbox is gone with this process; nobody has to wait for the kernel
     // to take it apart.

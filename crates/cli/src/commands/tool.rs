@@ -82,7 +82,7 @@ fn call(
     if tool_name::DEPRECATED.contains(&name)
         && let Some(new) = tool_name::canonical(name)
     {
-        eprintln!("warning: the name '{name}' is deprecated; use '{new}'");
+        tell!("warning: the name '{name}' is deprecated; use '{new}'");
     }
     match tools::call(sandbox, name, arguments) {
         Ok(output) => {
@@ -97,7 +97,7 @@ fn call(
             if as_json {
                 output::json(&tools::error_value(&error))?;
             } else {
-                eprintln!("{error}");
+                tell!("{error}");
             }
             Ok(ExitCode::from(status(&error, name)))
         }

@@ -40,7 +40,7 @@ pub(super) fn token(path: &Path) -> Result<String, Failure> {
             getrandom::fill(&mut random).map_err(|error| says(error.to_string()))?;
             let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
             std::io::Write::write_all(&mut file, format!("{token}\n").as_bytes())?;
-            eprintln!("zonekeep: made the token file {}", path.display());
+            tell!("zonekeep: made the token file {}", path.display());
             return Ok(token);
         }
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}

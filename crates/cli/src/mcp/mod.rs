@@ -148,11 +148,11 @@ async fn serve_on(
     let addr = listener.local_addr()?;
     let gate = Gate::new(&token, addr, &http.hosts, &http.origins)?;
     if !addr.ip().is_loopback() {
-        eprintln!(
+        tell!(
             "zonekeep: warning: {addr} can be reached from other machines, and the token is sent in the clear"
         );
     }
-    eprintln!("zonekeep: listening on http://{addr}/mcp");
+    tell!("zonekeep: listening on http://{addr}/mcp");
     http::serve(server, listener, gate).await?;
     Ok(())
 }

@@ -17,7 +17,7 @@ pub(super) fn say(text: &str) {
         let thread = std::thread::Builder::new().name("say".into());
         let spawned = thread.spawn(move || {
             for line in lines {
-                eprintln!("zonekeep: {line}");
+                tell!("zonekeep: {line}");
             }
         });
         spawned.ok().map(|_| mouth)

@@ -129,7 +129,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     let changes = changes(&args, client, &dir)?;
     if args.print {
         for change in &changes {
-            eprintln!("# for {}", visible(&change.path.display().to_string()));
+            tell!("# for {}", visible(&change.path.display().to_string()));
             output::text(&snippet(client, change)?)?;
         }
         return Ok(ExitCode::SUCCESS);

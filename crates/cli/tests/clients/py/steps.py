@@ -58,7 +58,7 @@ class HttpServer:
             self.child = subprocess.Popen(args, stdin=subprocess.DEVNULL, stderr=errors)
         SERVERS.append(self.child)
         end = time.monotonic() + PATIENCE
-        while (address := re.search(r"listening on (http:\S+)", self.stderr())) is None:
+        while (address := re.search(r"listening on (http:\S+)\n", self.stderr())) is None:
             if self.child.poll() is not None or time.monotonic() > end:
                 self.child.kill()
                 raise RuntimeError(f"the server does not listen: {self.stderr()}")

@@ -58,7 +58,7 @@ export async function serve(...more) {
   process.on('exit', () => child.kill('SIGKILL'));
   let stderr = '';
   child.stderr.on('data', (data) => (stderr += data));
-  const address = () => /listening on (http:\S+)/.exec(stderr)?.[1];
+  const address = () => /listening on (http:\S+)\n/.exec(stderr)?.[1];
   if (!(await eventually(() => address() || child.exitCode !== null)) || !address()) {
     throw new Error(`the server does not listen: ${stderr}`);
   }
