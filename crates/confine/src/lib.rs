@@ -14,6 +14,8 @@ pub mod strength;
 mod report;
 
 #[cfg(target_os = "linux")]
+pub mod activity;
+#[cfg(target_os = "linux")]
 mod backend;
 #[cfg(target_os = "linux")]
 pub mod launcher;
@@ -35,6 +37,6 @@ mod wire;
 #[cfg(not(target_os = "linux"))]
 mod macos;
 #[cfg(not(target_os = "linux"))]
-pub use macos::{launcher, probe, prove, signals, tree};
+pub use macos::{activity, launcher, probe, prove, signals, tree};
 
 pub use report::{Caught, Layers, Over};

@@ -1,7 +1,7 @@
 //! The system calls that no safe library offers: all unsafe code is here.
 //!
-//! Everything but [`exit`] is for the launcher, which has a single thread, as the
-//! process has that it is split off from; that is what makes [`fork`] and
+//! Everything but [`exit`] and the locks of bytes is for the launcher, which has a single
+//! thread, as the process has that it is split off from; that is what makes [`fork`] and
 //! [`clone`] safe to go on from.
 
 #![allow(unsafe_code)]
@@ -547,6 +547,41 @@ pub(crate) fn shared_memory() -> (u32, u64) {
 pub(crate) fn remove_shared_memory(id: i32) {
     // SAFETY: this command takes no buffer.
     unsafe { libc::shmctl(id, libc::IPC_RMID, std::ptr::null_mut()) };
+}
+
+/// Locks one byte of a file, for the open file and not for the process: the lock stays
+/// as long as anybody has it open. Others may hold the same lock.
+pub(crate) fn hold_byte(file: BorrowedFd<'_>, byte: i64) -> io::Result<()> {
+    lock_byte(file, libc::F_OFD_SETLK, libc::F_RDLCK, byte).map(drop)
+}
+
+/// Lets go of a byte, for everybody who has the same open file.
+pub(crate) fn release_byte(file: BorrowedFd<'_>, byte: i64) -> io::Result<()> {
+    lock_byte(file, libc::F_OFD_SETLK, libc::F_UNLCK, byte).map(drop)
+}
+
+/// Returns whether a byte is held by way of another open file.
+pub(crate) fn is_byte_held(file: BorrowedFd<'_>, byte: i64) -> io::Result<bool> {
+    Ok(lock_byte(file, libc::F_OFD_GETLK, libc::F_WRLCK, byte)? != libc::F_UNLCK)
+}
+
+fn lock_byte(
+    file: BorrowedFd<'_>,
+    command: libc::c_int,
+    kind: libc::c_int,
+    byte: i64,
+) -> io::Result<libc::c_int> {
+    let mut lock = libc::flock {
+        l_type: kind as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: byte,
+        l_len: 1,
+        l_pid: 0,
+    };
+    // SAFETY: the descriptor is open, and the kernel reads and writes a `flock`, which
+    // lives on this stack.
+    check(unsafe { libc::fcntl(file.as_raw_fd(), command, &mut lock) })?;
+    Ok(libc::c_int::from(lock.l_type))
 }
 
 /// Has a signal sent to this process when its parent ends.

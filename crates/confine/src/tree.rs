@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::process::{Pid, WaitOptions};
 
+use crate::activity::Activity;
 use crate::launcher;
 use crate::plan::{Plan, Start};
 use crate::report::{Caught, Layers};
@@ -173,19 +174,32 @@ pub struct Tree {
     ready: OnceLock<Result<Layers, Unready>>,
     /// Those of the gateway, until they are handed out.
     sockets: Mutex<Option<Vec<OwnedFd>>>,
+    /// What the keeper hears of changes by, once it has been asked anything.
+    changes: OnceLock<OwnedFd>,
     child: Mutex<Option<Child>>,
 }
 
 impl Tree {
     /// Starts a sandbox. Returns before it stands: the first use waits for that.
     pub fn start(plan: Plan, launcher: &Launcher) -> Result<Self, Failed> {
-        let (child, keeper, init) = launch(launcher, &plan, What::Sandbox)?;
+        Tree::start_for(plan, launcher, None)
+    }
+
+    /// Starts a sandbox of a session: what changes in its zones while `activity` says
+    /// that no command runs is taken for the user's own doing. Without that nothing is.
+    pub fn start_for(
+        plan: Plan,
+        launcher: &Launcher,
+        activity: Option<&Activity>,
+    ) -> Result<Self, Failed> {
+        let (child, keeper, init) = launch(launcher, &plan, What::Sandbox, activity)?;
         Ok(Tree {
             plan,
             keeper: Mutex::new(keeper),
             init: Mutex::new(init),
             ready: OnceLock::new(),
             sockets: Mutex::new(None),
+            changes: OnceLock::new(),
             child: Mutex::new(Some(child)),
         })
     }
@@ -293,11 +307,28 @@ impl Tree {
         self.send_errand(&Errand::Finish)
     }
 
+    /// Returns whether something may have changed in its zones that the keeper has not
+    /// looked at.
+    pub fn has_news(&self) -> bool {
+        let waiting = |fd: &OwnedFd| rustix::io::ioctl_fionread(fd).map_or(true, |bytes| bytes > 0);
+        self.plan.watch.is_some() && self.changes.get().is_none_or(waiting)
+    }
+
+    /// Has the keeper take in what has changed, unless commands run.
+    pub fn take_in(&self) -> Result<(), Failed> {
+        self.send_errand(&Errand::TakeIn).map(drop)
+    }
+
     fn send_errand(&self, errand: &Errand) -> Result<Vec<Caught>, Failed> {
         let keeper = lock(&self.keeper);
         wire::send(&keeper, errand, &[])?;
         match wire::receive::<Settled>(&keeper)? {
-            Some((Settled { caught }, _)) => Ok(caught),
+            Some((Settled { caught }, fds)) => {
+                for changes in fds {
+                    let _ = self.changes.set(changes);
+                }
+                Ok(caught)
+            }
             None => Err(Failed::Gone),
         }
     }
@@ -369,11 +400,15 @@ fn launch(
     launcher: &Launcher,
     plan: &Plan,
     what: What,
+    activity: Option<&Activity>,
 ) -> Result<(Child, UnixStream, UnixStream), Failed> {
     let Waiting { child, keeper } = Waiting::of(launcher)?;
     let (init, init_end) = UnixStream::pair()?;
-    let build = Build { plan: plan.clone(), what };
-    wire::send(&keeper, &build, &[init_end.as_fd()])
+    let own = activity.map_or(0, Activity::own);
+    let build = Build { plan: plan.clone(), what, own };
+    let beside = [Some(init_end.as_fd()), activity.map(AsFd::as_fd)];
+    let beside: Vec<BorrowedFd<'_>> = beside.into_iter().flatten().collect();
+    wire::send(&keeper, &build, &beside)
         .map_err(|source| Failed::Launcher { program: launcher.program.clone(), source })?;
     Ok((child, keeper, init))
 }
@@ -382,7 +417,7 @@ fn launch(
 /// the zone is. File work beneath it cannot leave it, and cannot write what
 /// commands cannot write.
 pub fn handles(plan: &Plan, launcher: &Launcher) -> Result<Vec<OwnedFd>, Failed> {
-    let (mut child, keeper, init) = launch(launcher, plan, What::Handles)?;
+    let (mut child, keeper, init) = launch(launcher, plan, What::Handles, None)?;
     let mut handles = Vec::new();
     let result = loop {
         match wire::receive::<Built>(&init) {

@@ -26,6 +26,8 @@ const MAX_LENGTH: usize = 16 * 1024 * 1024;
 pub(crate) struct Build {
     pub(crate) plan: Plan,
     pub(crate) what: What,
+    /// The byte that the session holds while its commands run; see `activity`.
+    pub(crate) own: i64,
 }
 
 /// How much of a plan is to be built.
@@ -100,9 +102,12 @@ pub(crate) enum Errand {
     Settle,
     /// Does the same for the last time: what appears from now on is the user's.
     Finish,
+    /// Takes in what has changed as the user's own doing, unless commands run.
+    TakeIn,
 }
 
-/// What the keeper answers.
+/// What the keeper answers. Beside the first answer is what it hears of changes by, where
+/// it hears of them: what waits there has not been looked at.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Settled {
     pub(crate) caught: Vec<Caught>,

@@ -11,7 +11,7 @@ use zonekeep_policy::{ExceedsParent, Grant, Needs, Policy};
 
 use crate::approve::{Approver, Memory, Nobody, Opening, Remembered, Unfit};
 use crate::audit::Log;
-use crate::command::{Confine, Outside, Trees};
+use crate::command::{Busy, Confine, Outside, Trees};
 use crate::exposure::Exposure;
 use crate::ground::{self, Ground, GroundError};
 use crate::project::Project;
@@ -98,6 +98,7 @@ pub(crate) struct Shared {
     pub(crate) log: Option<Log>,
     pub(crate) confine: Confine,
     pub(crate) trees: Trees,
+    pub(crate) busy: Busy,
     pub(crate) exposure: Exposure,
     pub(crate) outside: Outside,
     /// Where guarded files go that commands made.
@@ -228,6 +229,7 @@ impl Session {
             log,
             confine,
             trees: Trees::default(),
+            busy: Busy::default(),
             exposure,
             outside: Outside::default(),
             state,

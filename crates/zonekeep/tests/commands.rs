@@ -1,5 +1,6 @@
 //! Commands as an embedding program sees them: what they print while they run, and
-//! that their results are as the schemas say.
+//! that their results are as the schemas say; and that what is written between them, by
+//! the user or with a yes, is left alone.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
@@ -30,6 +31,9 @@ const TESTS: &[(&str, fn())] = &[
     ("others_are_not_heard", others_are_not_heard),
     ("results_of_shell_are_as_its_schema_says", results_of_shell_are_as_its_schema_says),
     ("results_of_shell_job_are_as_its_schema_says", results_of_shell_job_are_as_its_schema_says),
+    ("what_is_written_between_commands_stays", what_is_written_between_commands_stays),
+    ("what_is_written_while_a_command_runs_does_not_stay", written_while_a_command_runs),
+    ("each_session_knows_of_the_others_commands", each_session_knows_of_the_others_commands),
 ];
 
 fn main() {
@@ -140,4 +144,62 @@ fn results_of_shell_job_are_as_its_schema_says() {
     assert_eq!((&ended["state"], &ended["outcome"]["exit_code"]), (&json!("ended"), &json!(0)));
     let listed = checked.call(json!({ "action": "list" }));
     assert_eq!(listed["jobs"].as_array().unwrap().len(), 2);
+}
+
+fn caught(outcome: &zonekeep::command::Outcome) -> Vec<&String> {
+    outcome.notes.iter().filter(|note| note.contains("guarded file")).collect()
+}
+
+fn what_is_written_between_commands_stays() {
+    let (files, session) = scene();
+    let sandbox = session.sandbox();
+    let run = |line: &str| sandbox.run(&Command::new(["sh", "-c", line])).unwrap();
+    for round in 0..20 {
+        // A command right after, as fast as it can be.
+        let content = format!("{round}\n");
+        sandbox.write(&format!("/repo/{round}/.vscode/settings.json"), &content).unwrap();
+        files.put(&format!("repo/{round}/.envrc"), "mine");
+        let outcome = run(&format!("cat /repo/{round}/.vscode/settings.json"));
+        assert_eq!(outcome.stdout, content, "{outcome:?}");
+        assert_eq!(caught(&outcome), Vec::<&String>::new());
+    }
+    let outcome =
+        run("cd /repo/1; echo x > .envrc; echo x > .vscode/settings.json; echo x > .npmrc");
+    assert_eq!(caught(&outcome).len(), 3, "{outcome:?}");
+    assert_eq!(files.read("repo/1/.envrc"), "mine");
+    assert_eq!(files.read("repo/1/.vscode/settings.json"), "1\n");
+    assert!(!files.path("repo/1/.npmrc").exists());
+}
+
+fn written_while_a_command_runs() {
+    let (files, session) = scene();
+    let sandbox = session.sandbox();
+    let job = sandbox.run_in_background(&Command::new(["sleep", "1000"])).unwrap();
+    // Another command that comes and goes changes nothing about that.
+    sandbox.run(&Command::new(["true"])).unwrap();
+    files.put("repo/.envrc", "whose?");
+    eventually("the file to be taken", || (!files.path("repo/.envrc").exists()).then_some(()));
+    assert!(sandbox.background().stop(job));
+    sandbox.background().wait(job).unwrap();
+    files.put("repo/.envrc", "mine");
+    sandbox.run(&Command::new(["true"])).unwrap();
+    assert_eq!(files.read("repo/.envrc"), "mine");
+}
+
+fn each_session_knows_of_the_others_commands() {
+    let (files, session) = scene();
+    let other = open(&files, Callback(|_: &Request| Answer::yes()));
+    let (sandbox, second) = (session.sandbox(), other.sandbox());
+    // Both have a sandbox that stands.
+    for sandbox in [&sandbox, &second] {
+        sandbox.run(&Command::new(["true"])).unwrap();
+    }
+    files.put("repo/.envrc", "mine");
+    let line = "cd /repo; cat .envrc; echo x > .npmrc; echo x > .envrc; sleep 0.3";
+    let run = |sandbox: &Sandbox| sandbox.run(&Command::new(["sh", "-c", line])).unwrap();
+    for sandbox in [&sandbox, &second, &sandbox] {
+        assert_eq!(run(sandbox).stdout, "mine");
+        assert!(!files.path("repo/.npmrc").exists());
+        assert_eq!(files.read("repo/.envrc"), "mine");
+    }
 }

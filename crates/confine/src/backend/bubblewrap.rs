@@ -55,7 +55,7 @@ pub(crate) fn start(plan: &Plan, sandbox: &UnixStream, fixed: &[Fixed]) -> Resul
         if let Some(gateway) = plan.network.gateway() {
             gateway::hand_out_inside(init, gateway, sandbox)?;
         }
-        let build = Build { plan: plan.clone(), what: crate::wire::What::Sandbox };
+        let build = Build { plan: plan.clone(), what: crate::wire::What::Sandbox, own: 0 };
         wire::send(&starting.socket, &build, &[sandbox.as_fd()])
             .during(|| "speak to the sandbox".to_owned())
     });

@@ -32,6 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use self::first::First;
 use self::guard::Guard;
+use crate::activity::Quiet;
 use crate::plan::{Backend, Plan};
 use crate::sys::{self, Given, Side};
 use crate::wire::{self, Build, Built, Errand, Settled, What};
@@ -164,9 +165,12 @@ fn settle_in() -> io::Result<(UnixStream, OwnedFd)> {
     Ok((socket, signals))
 }
 
-fn receive_build(socket: &UnixStream) -> Option<(Build, UnixStream)> {
-    let (build, mut fds) = wire::receive::<Build>(socket).ok()??;
-    Some((build, UnixStream::from(fds.pop()?)))
+/// Receives what to build, the socket of the sandbox, and by what to tell whether
+/// commands run.
+fn receive_build(socket: &UnixStream) -> Option<(Build, UnixStream, Option<OwnedFd>)> {
+    let (build, fds) = wire::receive::<Build>(socket).ok()??;
+    let mut fds = fds.into_iter();
+    Some((build, UnixStream::from(fds.next()?), fds.next()))
 }
 
 /// Returns whether nothing has come yet.
@@ -194,7 +198,9 @@ fn run(pace: Pace) -> i32 {
     let _ = rustix::process::set_child_subreaper(Pid::from_raw(1));
     // What nearly every plan needs is made while there is none to work on.
     let mut ahead = if is_silent(&socket) { First::ahead(&socket) } else { None };
-    let Some((Build { plan, what }, sandbox)) = receive_build(&socket) else { return 1 };
+    let Some((Build { plan, what, own }, sandbox, activity)) = receive_build(&socket) else {
+        return 1;
+    };
     if what == What::Handles || plan.backend != Backend::Namespaces {
         ahead.take().map(First::end);
     }
@@ -208,11 +214,13 @@ fn run(pace: Pace) -> i32 {
             return 1;
         }
     };
-    match start(&plan, &sandbox, &socket, ahead, pace) {
+    // Without it nothing is taken for the user's.
+    let quiet = activity.and_then(|activity| Quiet::of(activity, own).ok());
+    match start(&plan, &sandbox, &socket, ahead, pace, quiet) {
         Ok((guard, init, life)) => {
             drop(sandbox);
             let _ = hide();
-            Keeper { socket, signals, guard, init, _home: home, _life: life }.stay()
+            Keeper { socket, signals, guard, init, told: false, _home: home, _life: life }.stay()
         }
         Err(trouble) => {
             trouble.tell(&sandbox);
@@ -225,7 +233,7 @@ fn run(pace: Pace) -> i32 {
 fn run_inside() -> i32 {
     sys::set_name(c"zonekeep");
     let Ok((socket, signals)) = settle_in() else { return 1 };
-    let Some((Build { plan, .. }, sandbox)) = receive_build(&socket) else { return 1 };
+    let Some((Build { plan, .. }, sandbox, _)) = receive_build(&socket) else { return 1 };
     drop(socket);
     if hide().is_err() {
         return 1;
@@ -246,12 +254,13 @@ fn start(
     keeper: &UnixStream,
     ahead: Option<First>,
     pace: Pace,
+    quiet: Option<Quiet>,
 ) -> Result<(Option<Guard>, Pid, UnixStream), Trouble> {
     gateway::fits(plan)?;
     if !plan.backend.has_own_tree() {
         std::fs::create_dir_all(&plan.home).during(|| format!("make {}", plan.home.display()))?;
     }
-    let guard = || plan.watch.as_ref().map(|watch| Guard::start(plan, watch)).transpose();
+    let guard = || plan.watch.as_ref().map(|watch| Guard::start(plan, watch, quiet)).transpose();
     if plan.backend == Backend::Namespaces {
         let (first, life) = First::of(plan, ahead, keeper)?.build(plan, sandbox, keeper, pace)?;
         // It builds while this process looks at the zones.
@@ -394,6 +403,8 @@ struct Keeper {
     signals: OwnedFd,
     guard: Option<Guard>,
     init: Pid,
+    /// Whether the caller has what the guard hears of changes by.
+    told: bool,
     /// Removed at the end.
     _home: Option<PrivateHome>,
     /// What the first process of the sandbox notices the end of this one by.
@@ -419,7 +430,14 @@ impl Keeper {
             }
             let asked = !polled[0].revents().is_empty();
             let busy = self.guard.is_some() && !polled[2].revents().is_empty();
-            if let Some(guard) = &mut self.guard {
+            if running && self.init_ended() {
+                running = false;
+                // Something may have been left that could not be ended.
+                self.guard.as_mut().map(Guard::distrust);
+            }
+            if let Some(guard) = &mut self.guard
+                && !asked
+            {
                 guard.look();
             }
             if busy && !asked {
@@ -431,21 +449,26 @@ impl Keeper {
                 ];
                 let _ = rustix::event::poll(&mut polled, Some(&BREATH));
             }
-            running = running && !self.init_ended();
             if asked {
-                match wire::receive::<Errand>(&self.socket) {
-                    Ok(Some((errand, _))) => {
-                        let caught = self.guard.as_mut().map_or(Vec::new(), Guard::settle);
-                        if matches!(errand, Errand::Finish) {
-                            // Out of sight, and put away after the answer: the kernel
-                            // takes its time to forget what was watched.
-                            retired = self.guard.take();
-                        }
-                        if wire::send(&self.socket, &Settled { caught }, &[]).is_err() {
-                            break;
-                        }
+                let Ok(Some((errand, _))) = wire::receive::<Errand>(&self.socket) else { break };
+                let caught = match (&mut self.guard, &errand) {
+                    (None, _) => Vec::new(),
+                    (Some(guard), Errand::TakeIn) => {
+                        guard.take_all_in();
+                        Vec::new()
                     }
-                    _ => break,
+                    (Some(guard), Errand::Settle | Errand::Finish) => guard.settle(),
+                };
+                if matches!(errand, Errand::Finish) {
+                    // Out of sight, and put away after the answer: the kernel takes its
+                    // time to forget what was watched.
+                    retired = self.guard.take();
+                }
+                let hears_by = self.guard.as_ref().and_then(Guard::hears_by);
+                let hears_by = hears_by.filter(|_| !self.told);
+                self.told |= hears_by.is_some();
+                if wire::send(&self.socket, &Settled { caught }, hears_by.as_slice()).is_err() {
+                    break;
                 }
             }
         }

@@ -5,6 +5,7 @@
 // A test may fail loudly, and says what it does.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod between;
 mod existing;
 mod plants;
 mod races;
@@ -22,11 +23,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use between::*;
 use existing::*;
 use plants::*;
 use races::*;
 use restored::*;
 use zonekeep_confine::Caught;
+use zonekeep_confine::activity::Activity;
 use zonekeep_confine::plan::{Access, Backend, Bind, Entry, Network, Plan, Role, Start, Watch};
 use zonekeep_confine::quarantine::{self, Kind, RestoreError};
 use zonekeep_confine::tree::{Launcher, Tree};
@@ -62,6 +65,11 @@ const TESTS: &[(&str, fn())] = &[
     ("what_was_caught_can_be_restored", what_was_caught_can_be_restored),
     ("without_a_tree_of_its_own_files_are_put_back", files_are_put_back_without_a_tree),
     ("zones_in_zones_are_guarded", zones_in_zones_are_guarded),
+    ("what_the_user_writes_between_commands_stays", what_the_user_writes_between_commands),
+    ("what_the_user_changes_between_commands_stays", what_the_user_changes_between_commands),
+    ("much_that_happens_between_commands_stays", much_that_happens_between_commands),
+    ("while_another_session_is_busy_this_one_waits", while_another_session_is_busy),
+    ("what_was_there_for_a_moment_is_not_the_users", what_was_there_for_a_moment),
     ("large_trees_start_quickly", large_trees_start_quickly),
 ];
 
@@ -203,8 +211,16 @@ impl Project {
     }
 
     fn start(&self) -> Sandbox<'_> {
-        let tree = Tree::start(self.plan(), &Launcher::this_program()).unwrap();
-        Sandbox { project: self, tree }
+        let activity = self.activity();
+        let launcher = Launcher::this_program();
+        let tree = Tree::start_for(self.plan(), &launcher, Some(&activity)).unwrap();
+        Sandbox { project: self, tree, activity }
+    }
+
+    /// Tells of commands as a session of its own.
+    fn activity(&self) -> Activity {
+        fs::create_dir_all(self.quarantine()).unwrap();
+        Activity::at(&self.dir.join("state/running")).unwrap()
     }
 
     /// Runs a script in a sandbox of its own.
@@ -230,6 +246,7 @@ impl Project {
 struct Sandbox<'p> {
     project: &'p Project,
     tree: Tree,
+    activity: Activity,
 }
 
 #[derive(Debug)]
@@ -267,9 +284,12 @@ impl Sandbox<'_> {
         let mut output = tempfile::tempfile().unwrap();
         let input = fs::File::open("/dev/null").unwrap();
         let stdio = [input.as_fd(), output.as_fd(), output.as_fd()];
+        self.tree.take_in().unwrap();
+        self.activity.begin().unwrap();
         let process = self.tree.command(start, &stdio).unwrap();
         let ended = process.wait().unwrap();
         let caught = self.tree.settle().unwrap();
+        self.activity.end();
         use std::io::Seek;
         output.rewind().unwrap();
         let mut text = Vec::new();

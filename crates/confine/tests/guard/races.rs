@@ -35,7 +35,10 @@ pub(super) fn nothing_is_left_after_races() {
 }
 
 /// Stops the keeper for a while; returns who lets it go on.
-fn keeper_stands_still(sandbox: &Sandbox<'_>, time: Duration) -> std::thread::JoinHandle<()> {
+pub(super) fn keeper_stands_still(
+    sandbox: &Sandbox<'_>,
+    time: Duration,
+) -> std::thread::JoinHandle<()> {
     sandbox.tree.layers().unwrap();
     let keeper = sandbox.tree.keeper_pid().unwrap().to_string();
     let signal = move |name: &str| {

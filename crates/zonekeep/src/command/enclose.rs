@@ -79,24 +79,45 @@ impl Trees {
         trees.push(Arc::downgrade(enclosed));
     }
 
-    /// Returns what was caught since the last time, by `first` and then by the
-    /// others; `last` says that nothing more will run in any of them.
-    pub(super) fn settle(
-        &self,
-        first: &Arc<Enclosed>,
-        last: bool,
-    ) -> Vec<Result<Vec<Caught>, Failed>> {
-        let trees = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let others =
-            trees.iter().filter_map(Weak::upgrade).filter(|tree| !Arc::ptr_eq(tree, first));
-        let all = std::iter::once(Arc::clone(first)).chain(others);
-        let watched = all.filter(|tree| tree.tree.plan().watch.is_some());
-        watched
-            .map(|tree| if last { tree.tree.finish() } else { tree.tree.settle() })
-            // One that has ended has nothing more to tell.
-            .filter(|settled| !matches!(settled, Err(Failed::Gone | Failed::Socket { .. })))
-            .collect()
+    /// Returns those that watch something.
+    fn watched(&self) -> Vec<Arc<Enclosed>> {
+        let trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let trees = trees.iter().filter_map(Weak::upgrade);
+        trees.filter(|tree| tree.tree.plan().watch.is_some()).collect()
     }
+
+    /// Returns those whose keepers have not looked at all that has changed.
+    pub(super) fn with_news(&self) -> Vec<Arc<Enclosed>> {
+        self.watched().into_iter().filter(|tree| tree.tree.has_news()).collect()
+    }
+
+    /// Has all of them catch what is still to be caught, and `first` before the others;
+    /// `last` says that nothing more will run in any of them.
+    pub(super) fn settle(&self, first: Option<&Arc<Enclosed>>, last: bool) -> Settled {
+        let mut trees = self.watched();
+        trees.sort_by_key(|tree| !first.is_some_and(|first| Arc::ptr_eq(tree, first)));
+        let mut settled = Settled { told: Vec::new(), complete: true };
+        for tree in trees {
+            match if last { tree.tree.finish() } else { tree.tree.settle() } {
+                // One that has ended has nothing more to tell.
+                Err(Failed::Gone | Failed::Socket { .. }) => settled.complete = false,
+                told => {
+                    settled.complete &= told.is_ok();
+                    settled.told.push(told);
+                }
+            }
+        }
+        settled
+    }
+}
+
+/// What came of settling.
+#[derive(Debug)]
+pub(super) struct Settled {
+    /// What each has caught since the last time.
+    pub(super) told: Vec<Result<Vec<Caught>, Failed>>,
+    /// Whether all have settled.
+    pub(super) complete: bool,
 }
 
 /// A running sandbox, and what is known about it.
@@ -465,7 +486,9 @@ impl Sandbox {
         if let (Some(door), false) = (&mut door, backend.has_own_tree()) {
             door.open_on_host(&mut plan, &mut env).map_err(no_gate)?;
         }
-        let tree = Tree::start(plan, launcher).map_err(|failed| unavailable(&failed))?;
+        let activity = self.shared().busy.activity(self.shared().state.as_ref());
+        let tree = Tree::start_for(plan, launcher, activity);
+        let tree = tree.map_err(|failed| unavailable(&failed))?;
         let enclosed = Arc::new(Enclosed { door, tree, weaker: OnceLock::new(), env });
         let tree = &enclosed.tree;
         if self.shared().confine.strict {

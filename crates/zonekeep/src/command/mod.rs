@@ -2,6 +2,7 @@
 
 mod asking;
 mod background;
+mod busy;
 mod enclose;
 mod exit;
 mod notes;
@@ -20,6 +21,7 @@ use zonekeep_policy::limit::Limits;
 use zonekeep_policy::policy::Network;
 
 pub use background::{Background, Job, JobState};
+pub(crate) use busy::Busy;
 pub use enclose::{Enclosed, Planned, Unconfined};
 pub(crate) use enclose::{Enclosure, Trees};
 pub(crate) use exit::allowed;

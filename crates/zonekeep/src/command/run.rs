@@ -10,6 +10,7 @@ use zonekeep_confine::tree::{Ended, Failed, Process};
 use zonekeep_confine::{Caught, Over};
 use zonekeep_policy::Verb;
 
+use super::busy::Runs;
 use super::enclose::Enclosed;
 use super::notes::{self, Facts};
 use super::{Command, Outcome, shell};
@@ -47,6 +48,7 @@ impl Sandbox {
         command: &Command,
         input: Option<BorrowedFd<'_>>,
     ) -> Result<Outcome, Error> {
+        let written = self.announced(written, command)?;
         let started = self.enclosed(command, |enclosed| {
             let start = self.start(enclosed, command, [false; 3]);
             match start {
@@ -82,6 +84,7 @@ impl Sandbox {
         written: Written,
         command: &Command,
     ) -> Result<u64, Error> {
+        let written = self.announced(written, command)?;
         let started =
             self.enclosed(command, |enclosed| match self.start(enclosed, command, [false; 3]) {
                 Ok((cwd, start)) => {
@@ -122,7 +125,7 @@ impl Sandbox {
         stdio: &[BorrowedFd<'_>],
         terminal: [bool; 3],
     ) -> Result<Attached, Error> {
-        let written = self.begin(command)?;
+        let written = self.announced(self.begin(command)?, command)?;
         let started =
             self.enclosed(command, |enclosed| match self.start(enclosed, command, terminal) {
                 Ok((cwd, start)) => Ok(Ok((cwd, enclosed.tree.command(start, stdio)?))),
@@ -198,7 +201,22 @@ impl Sandbox {
             record.taints = self.taint(&by).then(|| zone.to_string().into());
         }
         self.put_down(&record, command)?;
-        Ok(Written { record, begun: Instant::now() })
+        Ok(Written { record, begun: Instant::now(), runs: None })
+    }
+
+    /// Tells the keepers of all sandboxes that a command is about to run.
+    fn announced(&self, mut written: Written, command: &Command) -> Result<Written, Error> {
+        let shared = self.shared();
+        match shared.busy.begin(shared.state.as_ref(), &shared.trees) {
+            Ok(runs) => {
+                written.runs = Some(runs);
+                Ok(written)
+            }
+            Err(error) => {
+                let reason = format!("what has changed could not be told from its doing: {error}");
+                self.not_run(written, Error::Unconfined { command: command.line(), reason })
+            }
+        }
     }
 
     pub(super) fn put_down(&self, record: &Record<'_>, command: &Command) -> Result<(), Error> {
@@ -210,7 +228,12 @@ impl Sandbox {
     }
 
     /// Writes down that a command did not run.
-    fn not_run<T>(&self, written: Written, error: Error) -> Result<T, Error> {
+    fn not_run<T>(&self, mut written: Written, error: Error) -> Result<T, Error> {
+        if let Some(runs) = written.runs.take()
+            && self.shared().trees.settle(None, false).complete
+        {
+            self.shared().busy.end(runs);
+        }
         let mut record = written.ended();
         record.outcome = "failed".into();
         record.code = Some(error.code().into());
@@ -253,7 +276,7 @@ impl Sandbox {
     #[expect(clippy::too_many_arguments, reason = "the end of a command has many sides")]
     fn conclude(
         &self,
-        written: Written,
+        mut written: Written,
         command: &Command,
         enclosed: &Arc<Enclosed>,
         cwd: String,
@@ -262,8 +285,12 @@ impl Sandbox {
         said: Option<String>,
     ) -> Result<Outcome, Error> {
         let plan = enclosed.tree.plan();
-        let settled = self.shared().trees.settle(enclosed, self.shared().confine.once).into_iter();
-        let caught = settled.flat_map(|s| s.unwrap_or_else(|failed| vec![unsettled(&failed)]));
+        let settled = self.shared().trees.settle(Some(enclosed), self.shared().confine.once);
+        if let (Some(runs), true) = (written.runs.take(), settled.complete) {
+            self.shared().busy.end(runs);
+        }
+        let told = settled.told.into_iter();
+        let caught = told.flat_map(|s| s.unwrap_or_else(|failed| vec![unsettled(&failed)]));
         let caught: Vec<Caught> = caught.collect();
         let caught: Vec<(String, Caught)> =
             caught.into_iter().map(|caught| (self.agent_name(&caught.path), caught)).collect();
@@ -346,6 +373,8 @@ impl Sandbox {
 pub(super) struct Written {
     record: Record<'static>,
     begun: Instant,
+    /// Once the command runs.
+    runs: Option<Runs>,
 }
 
 impl Written {

@@ -81,6 +81,9 @@ pub(super) struct Before {
     places: HashMap<Identity, Place>,
     /// What existed and is read-only, or is at least not to be taken away.
     known: HashSet<Identity>,
+    /// Directories among them that the user made while commands could have been running:
+    /// they are not read-only.
+    loose: HashSet<Identity>,
     /// Files whose content counts, and how they were found.
     seen: HashMap<Place, (Vec<RelPath>, Class)>,
     size: usize,
@@ -95,7 +98,26 @@ impl Before {
         id.is_some_and(|id| self.known.contains(&id))
     }
 
-    /// Remembers what exists before any command; returns whether it could.
+    /// Knows a directory that is not read-only.
+    pub(super) fn know_loose(&mut self, id: Option<Identity>) {
+        self.know(id);
+        self.loose.extend(id);
+    }
+
+    pub(super) fn is_loose(&self, id: Option<Identity>) -> bool {
+        id.is_some_and(|id| self.loose.contains(&id))
+    }
+
+    /// Forgets what was at a path, because the user has changed it.
+    pub(super) fn forget(&mut self, zone: usize, path: &RelPath) {
+        let Some(kept) = self.kept.remove(&(zone, path.clone())) else { return };
+        for What::File(bytes) | What::Link(bytes) in [kept.before, kept.last].into_iter().flatten()
+        {
+            self.size = self.size.saturating_sub(bytes.len());
+        }
+    }
+
+    /// Remembers what is the user's; returns whether it could.
     pub(super) fn keep(
         &mut self,
         zone: usize,

@@ -53,8 +53,8 @@ impl Guard {
         }
     }
 
-    /// Notes something that exists before any command.
-    pub(super) fn note(&mut self, spot: &Spot<'_>) {
+    /// Notes something that is the user's.
+    pub(super) fn note(&mut self, spot: &Spot<'_>, view: View) {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         let Ok(stat) = rustix::fs::statat(spot.dir, spot.name, flags) else { return };
         let is = Is::of(&stat);
@@ -66,19 +66,28 @@ impl Guard {
         if is == Is::Link {
             self.declare_end(spot, &pattern);
         }
+        // What is there when the first command starts can be made read-only.
+        let may_fix = self.has_own_tree && view == View::Start;
         // By another name it can be changed unseen, whatever becomes of this one.
         let linked = is == Is::File && stat.st_nlink > 1;
+        if linked || !may_fix {
+            // Before it is read, so that nothing can be written between.
+            self.watches.add_content(spot.watch, spot.dir);
+        }
         if depends.is_some() || linked {
             self.before.see(spot.zone, spot.path, spot.bares, spot.class);
         }
         let id = Identity::of(spot.dir, spot.name);
         // What becomes read-only need not be remembered.
-        let remember = depends.is_some() || linked || is == Is::Link || !self.has_own_tree;
+        let remember = depends.is_some() || linked || is == Is::Link || !may_fix;
         let what = if remember { what(spot, is) } else { None };
         if depends == Some(Content::GitConfig)
             && let Some(What::File(bytes)) = &what
         {
             self.declare(spot, bytes);
+        }
+        if view == View::Between {
+            self.before.forget(spot.zone, spot.path);
         }
         let kept = what.is_some_and(|what| self.before.keep(spot.zone, spot.path, id, &stat, what));
         let fixed = match depends {
@@ -87,7 +96,7 @@ impl Guard {
             Some(_) => !kept,
         };
         // A link cannot be made read-only.
-        if fixed && self.has_own_tree && is != Is::Link {
+        if fixed && may_fix && is != Is::Link {
             self.fix(spot);
             if !linked || !kept {
                 self.before.know(id);
@@ -262,7 +271,7 @@ impl Guard {
 
     /// Notes a directory that lies deeper than anybody looks.
     pub(super) fn too_deep(&mut self, zone: usize, path: &RelPath, view: View) {
-        if view != View::Start {
+        if !view.trusts() {
             let ticket = self.held.catch(zone, path, "");
             self.held.fail(ticket, "it lies too deep to be guarded".to_owned());
         }

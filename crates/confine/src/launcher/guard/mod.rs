@@ -13,6 +13,9 @@
 //! what counts is what is there. A directory is watched before it is listed, and
 //! listed again when it moves, so whatever a command renames meanwhile, the last
 //! event leads to where things are.
+//!
+//! While no command runs, in this session or another one of the user's, what changes is
+//! the user's own doing, and taken in as if it had been there from the start.
 
 mod before;
 mod descent;
@@ -50,7 +53,8 @@ use self::walk::View;
 use self::watches::{Event, Number, Watches};
 use super::tree::Fixed;
 use super::{Trouble, Try};
-use crate::plan::{Access, Plan, Watch};
+use crate::activity::{Quiet, Runs};
+use crate::plan::{Access, Backend, Plan, Watch};
 use crate::report::Caught;
 
 /// The longest path below a zone that is looked at, in bytes: the longest that
@@ -61,6 +65,8 @@ const MAX_EVENTS: usize = 20_000;
 /// How long a file may look bad while it is being written, and how long the
 /// keeper waits before it looks again at what it could not take away.
 const PATIENCE: Duration = Duration::from_millis(50);
+/// How long it waits before it looks whether commands of others still run.
+const WAIT: Duration = Duration::from_millis(20);
 /// How much time lies between two looks at everything, when events get lost.
 const SWEEP_EVERY: Duration = Duration::from_millis(500);
 /// How long a report waits for events to end.
@@ -109,6 +115,12 @@ pub(crate) struct Guard {
     must_sweep: bool,
     swept: Option<Instant>,
     unwatched: Option<String>,
+    /// By what to tell whether commands run; without it they always may.
+    quiet: Option<Quiet>,
+    /// Whether what is still to be looked at has come up while none of this session ran.
+    between: bool,
+    /// Whether changes are left unread until those of other sessions have ended.
+    waits: bool,
     timer: OwnedFd,
     poll: OwnedFd,
     buffer: Vec<MaybeUninit<u8>>,
@@ -116,7 +128,7 @@ pub(crate) struct Guard {
 
 impl Guard {
     /// Looks at all writable zones and watches them.
-    pub(crate) fn start(plan: &Plan, watch: &Watch) -> Result<Self, Trouble> {
+    pub(crate) fn start(plan: &Plan, watch: &Watch, quiet: Option<Quiet>) -> Result<Self, Trouble> {
         let what = || "watch the writable directories".to_owned();
         let (watches, failed) = Watches::new();
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
@@ -142,6 +154,10 @@ impl Guard {
             must_sweep: false,
             swept: None,
             unwatched: None,
+            // Without a sandbox a process may outlive its command.
+            quiet: quiet.filter(|_| plan.backend != Backend::None),
+            between: false,
+            waits: false,
             timer,
             poll,
             buffer: vec![MaybeUninit::uninit(); 64 * 1024],
@@ -150,16 +166,21 @@ impl Guard {
             guard.miss(errno);
         }
         guard.walk_all(View::Start);
-        // Configurations name further files to guard, which may include more.
-        for _ in 0..4 {
-            if !std::mem::take(&mut guard.must_sweep) {
-                break;
-            }
-            guard.walk_all(View::Start);
-        }
+        guard.walk_for_more(View::Start);
         let mut seen = BTreeSet::new();
         guard.fixed.retain(|path| seen.insert((path.zone.clone(), path.below.clone())));
         Ok(guard)
+    }
+
+    /// Goes through everything again as long as configurations name further files to
+    /// guard, which may include more.
+    fn walk_for_more(&mut self, view: View) {
+        for _ in 0..4 {
+            if !std::mem::take(&mut self.must_sweep) {
+                break;
+            }
+            self.walk_all(view);
+        }
     }
 
     /// Returns what is to be made read-only.
@@ -169,7 +190,7 @@ impl Guard {
 
     /// Returns what can be polled for events.
     pub(crate) fn events(&self) -> BorrowedFd<'_> {
-        self.poll.as_fd()
+        if self.waits { self.timer.as_fd() } else { self.poll.as_fd() }
     }
 
     /// Returns what cannot be watched, and why; it is looked at when a command
@@ -178,9 +199,55 @@ impl Guard {
         self.unwatched.as_deref()
     }
 
+    /// Returns what the kernel tells of changes by, where it does.
+    pub(crate) fn hears_by(&self) -> Option<BorrowedFd<'_>> {
+        self.watches.fd()
+    }
+
+    /// Never takes anything for the user's from now on: not all that ran has ended.
+    pub(crate) fn distrust(&mut self) {
+        self.quiet = None;
+    }
+
+    /// Takes in what has changed while no command runs, also what is not watched if
+    /// `all` says so; else returns whose do.
+    fn take_in(&mut self, all: bool) -> Result<(), Runs> {
+        // What commands have left to be looked at comes first.
+        let is_clear = self.strays.is_empty() && !self.must_sweep;
+        if !self.later.is_empty() || !self.between && !is_clear {
+            return Err(Runs::Own);
+        }
+        let quiet = self.quiet.take().ok_or(Runs::Own)?;
+        let taken = quiet.during(|| {
+            self.act(View::Between);
+            self.look_for_strays(Instant::now());
+            if self.must_sweep || all && self.unwatched.is_some() {
+                self.must_sweep = true;
+                self.strays.clear();
+                self.walk_for_more(View::Between);
+            }
+            self.keys.relock();
+        });
+        self.quiet = Some(quiet);
+        self.between = taken != Err(Runs::Own);
+        taken
+    }
+
+    /// Takes in all that has changed before a command starts, however much it is.
+    pub(crate) fn take_all_in(&mut self) {
+        let since = Instant::now();
+        while self.take_in(true).is_ok() && self.watches.has_more() && since.elapsed() < SETTLE {}
+        self.set_timer();
+    }
+
     /// Acts on all that has happened, without waiting.
     pub(crate) fn look(&mut self) {
-        self.act();
+        let taken = self.take_in(false);
+        self.waits = taken == Err(Runs::Others);
+        if taken != Err(Runs::Own) {
+            return self.set_timer();
+        }
+        self.act(View::Passing);
         let now = Instant::now();
         self.look_again(|later| later.due <= now);
         self.look_for_strays(now);
@@ -196,7 +263,10 @@ impl Guard {
     /// returns all that was caught since the last time.
     pub(crate) fn settle(&mut self) -> Vec<Caught> {
         let since = Instant::now();
-        while self.act() && since.elapsed() < SETTLE {}
+        (self.between, self.waits) = (false, false);
+        while self.act(View::Passing) && since.elapsed() < SETTLE {}
+        // What is not read now could pass for the user's later.
+        self.must_sweep |= self.watches.has_more();
         // Whoever has a file open, or another name of it, can change it unseen:
         // what counts is what is there now.
         let due = Instant::now();
@@ -226,18 +296,18 @@ impl Guard {
     }
 
     /// Handles the events that are there; returns whether there were any.
-    fn act(&mut self) -> bool {
+    fn act(&mut self, view: View) -> bool {
         let mut buffer = std::mem::take(&mut self.buffer);
         let drained = self.watches.drain(&self.rules.sieve, &mut buffer);
         self.buffer = buffer;
         self.must_sweep |= drained.lost;
         for event in &drained.events {
-            self.handle(event);
+            self.handle(event, view);
         }
         drained.any
     }
 
-    fn handle(&mut self, event: &Event) {
+    fn handle(&mut self, event: &Event, view: View) {
         let Some(node) = self.watches.node_mut(event.watch) else { return };
         let becomes_repository = node.marks.see(&event.name)
             && node.marks.are_of_a_repository()
@@ -256,6 +326,9 @@ impl Guard {
             Err(errno) => return self.miss(errno),
         };
         let mut place = walk::Place { zone, watch: event.watch, path, trail, bares: vec![] };
+        if becomes_repository && bares.len() >= walk::MAX_NESTED && view.trusts() {
+            return self.before.know(before::Identity::of(dir.as_fd(), b""));
+        }
         if becomes_repository && bares.len() >= walk::MAX_NESTED {
             return self.catch_nested(zone, dir.as_fd(), &place.path);
         }
@@ -265,17 +338,17 @@ impl Guard {
                 node.bares.clone_from(&bares);
             }
             place.bares = bares;
-            return self.walk_again(dir.as_fd(), place);
+            return self.walk_again(dir.as_fd(), place, view);
         }
         place.bares = bares;
         match event.is_dir {
             true => {
-                let view = if event.moved { View::Passing } else { View::Fresh };
+                let view = if event.moved || view.trusts() { view } else { View::Fresh };
                 self.walk_below(dir.as_fd(), &place, &event.name, view);
             }
             false => {
                 let class = self.rules.sieve.class(&place.trail, &event.name);
-                let view = if event.whole { View::Written } else { View::Passing };
+                let view = if event.whole && !view.trusts() { View::Written } else { view };
                 self.look_at_entry(dir.as_fd(), &place, &event.name, class, view);
             }
         }
@@ -368,6 +441,7 @@ impl Guard {
     fn set_timer(&mut self) {
         let is_quiet = self.later.is_empty() && self.strays.is_empty();
         let wait = match (self.must_sweep, is_quiet) {
+            _ if self.waits => WAIT,
             (_, false) => PATIENCE,
             (true, true) => SWEEP_EVERY,
             (false, true) => Duration::ZERO,

@@ -28,6 +28,9 @@ const MAX_WITHIN: usize = 100_000;
 pub(super) enum View {
     /// Before the first command: all that is there is the user's.
     Start,
+    /// While no command runs: what is there is the user's, but it is too late to make
+    /// any of it read-only.
+    Between,
     /// While it may still be written, and just made: what is watched already is
     /// not gone through again, because it has events of its own.
     Fresh,
@@ -45,7 +48,7 @@ impl View {
     fn passes_over(self, looked: Looked) -> bool {
         match self {
             View::Fresh => looked != Looked::Never,
-            View::Passing => looked == Looked::Now,
+            View::Passing | View::Between => looked == Looked::Now,
             View::Start | View::Written | View::Whole => false,
         }
     }
@@ -57,8 +60,13 @@ impl View {
             View::Fresh | View::Passing => true,
             // It was not the link that was written.
             View::Written => is == Is::Link,
-            View::Start | View::Whole => false,
+            View::Start | View::Between | View::Whole => false,
         }
+    }
+
+    /// Returns whether all that is there is the user's.
+    pub(super) fn trusts(self) -> bool {
+        matches!(self, View::Start | View::Between)
     }
 }
 
@@ -114,11 +122,11 @@ impl Guard {
     }
 
     /// Goes through a directory that turned out to be a repository.
-    pub(super) fn walk_again(&mut self, at: BorrowedFd<'_>, place: Place) {
+    pub(super) fn walk_again(&mut self, at: BorrowedFd<'_>, place: Place, view: View) {
         let Ok(dir) = self.keys.open(at, b".") else { return };
         let listing = self.list(dir.as_fd(), &place);
-        self.look_at_all(dir.as_fd(), &place, listing.entries, View::Passing);
-        self.walk(dir, place, listing.dirs, View::Passing);
+        self.look_at_all(dir.as_fd(), &place, listing.entries, view);
+        self.walk(dir, place, listing.dirs, view);
     }
 
     fn walk(&mut self, top: OwnedFd, place: Place, dirs: Vec<Vec<u8>>, view: View) {
@@ -170,7 +178,7 @@ impl Guard {
             }
         }
         let opened = match view {
-            View::Start => open_dir(at, name),
+            _ if view.trusts() => open_dir(at, name),
             _ => self.keys.open(at, name),
         };
         let dir = match opened {
@@ -218,7 +226,13 @@ impl Guard {
                 }
                 !self.has_own_tree
             }
-            _ if self.before.knows(id) => !self.has_own_tree,
+            View::Between => {
+                if !self.before.knows(id) {
+                    self.before.know_loose(id);
+                }
+                !self.is_read_only(id)
+            }
+            _ if self.before.knows(id) => !self.is_read_only(id),
             _ => match self.ruling(spot, Is::Directory) {
                 Ruling::Guarded(pattern) => {
                     self.catch_tree(spot, &pattern);
@@ -228,6 +242,11 @@ impl Guard {
                 _ => true,
             },
         }
+    }
+
+    /// Returns whether a directory that is known is read-only for commands.
+    fn is_read_only(&self, id: Option<Identity>) -> bool {
+        self.has_own_tree && !self.before.is_loose(id)
     }
 
     /// Looks through a directory that becomes read-only as a whole for what could be
@@ -306,7 +325,7 @@ impl Guard {
         if is_innermost {
             let id = Identity::of(dir, b"");
             match view {
-                View::Start => self.before.know(id),
+                _ if view.trusts() => self.before.know(id),
                 _ if self.before.knows(id) => {}
                 _ => return None,
             }
@@ -361,7 +380,7 @@ impl Guard {
         let (path, zone, watch) = (&place.path.join(name), place.zone, place.watch);
         let spot = Spot { zone, dir, watch, name, path, bares: &bares, class };
         match view {
-            View::Start => self.note(&spot),
+            view if view.trusts() => self.note(&spot, view),
             view => self.look_at(&spot, view),
         }
     }

@@ -132,6 +132,11 @@ impl Watches {
         self.inotify.as_ref().map(AsFd::as_fd)
     }
 
+    /// Returns whether there are events to read.
+    pub(super) fn has_more(&self) -> bool {
+        self.fd().is_some_and(|fd| rustix::io::ioctl_fionread(fd).is_ok_and(|bytes| bytes > 0))
+    }
+
     /// Watches an open directory. A directory that is watched already keeps its
     /// number, and `node` says where it is now, unless `keep` says otherwise.
     /// Returns the number, and since when it has been looked into at that very place
