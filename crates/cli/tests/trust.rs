@@ -136,6 +136,41 @@ fn environment_network_and_no_sandbox_need_trust_as_well() {
 }
 
 #[test]
+fn a_backend_that_holds_less_needs_trust() {
+    let cases = [
+        ("sandbox: { backend: landlock }\n", true),
+        ("when_tainted: { backend: landlock }\n", true),
+        ("sandbox: { backend: namespaces }\n", false),
+        ("sandbox: { backend: bubblewrap }\nwhen_tainted: { backend: namespaces }\n", false),
+    ];
+    for (config, needed) in cases {
+        let run = Project::with_config(PROGRAM, config).zonekeep(["tool", "list_files"]);
+        let says = run.stderr.contains("run commands under landlock alone");
+        assert_eq!((run.exit == 125, says), (needed, needed), "{config}: {run}");
+    }
+    let flag = ["tool", "list_files", "--set", "sandbox.backend=landlock"];
+    Project::new(PROGRAM).zonekeep(flag).ok();
+}
+
+#[test]
+fn variables_of_a_file_are_not_set_where_nothing_confines_commands() {
+    let config = "sandbox: { env: { LD_PRELOAD: ./x.so, PYTHONPATH: ., MINE: a } }\n";
+    let project = Project::with_config(PROGRAM, config);
+    let env = |more: &[&str]| {
+        let mut args = vec!["run", "--set", "sandbox.backend=none"];
+        args.extend(more);
+        project.zonekeep(args.into_iter().chain(["--", "env"])).ok().to_owned()
+    };
+    let text = env(&[]);
+    for name in ["LD_PRELOAD", "PYTHONPATH", "MINE"] {
+        assert!(!text.lines().any(|line| line.starts_with(&format!("{name}="))), "{text}");
+    }
+    // What the user says holds.
+    let text = env(&["--set", "sandbox.env={YOURS: b}"]);
+    assert!(text.lines().any(|line| line == "YOURS=b"), "{text}");
+}
+
+#[test]
 fn a_rule_that_grants_the_network_needs_trust_unless_somebody_is_asked() {
     let cases = [
         ("preApproved", "tool", true),

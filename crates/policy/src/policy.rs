@@ -93,6 +93,28 @@ impl BackendChoice {
         BackendChoice::None,
     ];
 
+    /// Returns whether it holds less by its nature than others do, and so is not chosen
+    /// by a file that nobody has trusted.
+    pub fn is_weak(self) -> bool {
+        self.weakness() > 0
+    }
+
+    /// Returns whether it surely holds no less than another one.
+    pub fn holds_what(self, other: BackendChoice) -> bool {
+        self.weakness() <= other.weakness()
+    }
+
+    fn weakness(self) -> u8 {
+        match self {
+            BackendChoice::Auto
+            | BackendChoice::Namespaces
+            | BackendChoice::Bubblewrap
+            | BackendChoice::Seatbelt => 0,
+            BackendChoice::Landlock => 1,
+            BackendChoice::None => 2,
+        }
+    }
+
     /// Returns the word for it in files and flags.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -74,6 +74,24 @@ fn a_rule_for_a_program_does_not_cover_all_that_it_can_do() {
         ("crontab", &["crontab x", "crontab -r"]),
         ("install", &["install -s --strip-program=x a b"]),
         ("mawk", &["mawk -We x", "mawk -W exec x"]),
+        ("git", &["git merge-index ./x -a", "git cherry-pick --strategy=x y", "git bugreport"]),
+        ("rustc", &["rustc -C linker=./x y.rs", "rustc -Clinker=./x y.rs", "rustc y.rs -o z"]),
+        ("prove", &["prove --exec ./x y", "prove -e ./x y"]),
+        ("npm", &["npm c set x y"]),
+        ("javac", &["javac -J-javaagent:x A.java", "javac -processorpath x A.java"]),
+        ("java", &["java -Xrunx A", "java -XX:VMOptionsFile=x A"]),
+        ("clang", &["clang --ld-path=./x a.c", "clang -fpass-plugin=./x.so a.c"]),
+        ("pandoc", &["pandoc --filter ./x a.md", "pandoc -L x.lua a.md"]),
+        ("pdflatex", &["pdflatex -shell-escape a.tex", "pdflatex --shell-escape a.tex"]),
+        ("exiftool", &["exiftool -config x a.jpg", "exiftool -if x a.jpg"]),
+        ("jest", &["jest --testRunner ./x", "jest --globalTeardown=./x"]),
+        ("cargo", &["cargo doc --open", "cargo clippy --fix"]),
+        // What is taken from the environment changes what a command does too.
+        ("git status", &["env -i git status", "env - git status", "env -u X git status"]),
+        ("git status", &["env --unset=GIT_CONFIG_COUNT git status", "env -vu X git status"]),
+        ("git status", &["env -uX git status", "env --ignore-environment git status"]),
+        ("git status", &["nice env -i timeout 5 git status", "env -iC . git status"]),
+        ("exec", &["exec -c ls"]),
     ] {
         for line in lines {
             assert_eq!(approval(&[(pattern, "preApproved")], line), Approval::Ask, "{line}");
@@ -100,6 +118,11 @@ fn a_rule_for_a_program_covers_what_it_is_for() {
         ("rsync", "rsync -av a b"),
         ("python3.11", "python3.11 x.py"),
         ("git merge", "git merge main"),
+        ("git status", "env LC_ALL=C git status"),
+        ("git status", "env -v git status"),
+        ("rustc", "rustc --edition 2024 --crate-type lib y.rs"),
+        ("javac", "javac -d out A.java"),
+        ("pandoc", "pandoc a.md"),
     ] {
         let got = approval(&[(pattern, "preApproved")], line);
         assert_eq!(got, Approval::PreApproved, "{pattern}: {line}");

@@ -544,9 +544,16 @@ pub(crate) fn reach(policy: &Policy, grounds: &[Ground]) -> BTreeSet<Reach> {
         );
         reach.insert(Reach { what, at: secret.at.to_string() });
     }
-    if policy.backend.value == BackendChoice::None && from_file(&policy.backend.at) {
-        let what = "run commands without an operating-system sandbox".to_owned();
-        reach.insert(Reach { what, at: policy.backend.at.to_string() });
+    let backends = std::iter::once(&policy.backend).chain(&policy.when_tainted.backend);
+    for backend in backends.filter(|backend| from_file(&backend.at) && backend.value.is_weak()) {
+        let what = match backend.value {
+            BackendChoice::Landlock => {
+                "run commands under landlock alone, which leaves sockets of other programs, UDP \
+                 and the modes of files outside open to them"
+            }
+            _ => "run commands without an operating-system sandbox",
+        };
+        reach.insert(Reach { what: what.to_owned(), at: backend.at.to_string() });
     }
     reach
 }

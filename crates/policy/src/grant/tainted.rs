@@ -37,7 +37,9 @@ impl Grant {
         }
         let no_grants = when.network_off.is_some();
         grant.shell = self.shell.tainted(shell::rule::Taint { at: at.clone(), no_grants });
-        if let Some(backend) = &when.backend {
+        if let Some(backend) = &when.backend
+            && backend.value.holds_what(self.backend.value)
+        {
             grant.backend = backend.clone();
         }
         if let Some(consent) = &when.approval

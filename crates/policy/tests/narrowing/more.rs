@@ -129,6 +129,7 @@ pub(crate) fn excess(less: &Grant, more: &Grant, step: Step) -> Vec<String> {
     must!(wrong, less.is_tainted() >= more.is_tainted(), "taint");
     let freshly = less.is_tainted() && !more.is_tainted();
     must!(wrong, freshly || less.backend() == more.backend(), "backend");
+    must!(wrong, less.backend().value.holds_what(more.backend().value), "strength of the backend");
     must!(wrong, freshly || less.consent() == more.consent(), "consent");
     must!(wrong, strictness(less) >= strictness(more), "consent gets looser");
     let argv = |grant: &Grant| grant.shell().mode().is_some_and(|m| m.value == ShellMode::Argv);

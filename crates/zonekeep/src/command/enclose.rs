@@ -14,7 +14,7 @@ use zonekeep_confine::tree::{Failed, Launcher, Tree};
 use zonekeep_policy::limit::Limits;
 use zonekeep_policy::planted::CommandGuards;
 use zonekeep_policy::policy::{self, BackendChoice};
-use zonekeep_policy::{AgentPath, Approval, Mode, Spot};
+use zonekeep_policy::{AgentPath, Approval, At, Mode, Spot};
 
 use super::exit::Door;
 use super::outside::Way;
@@ -243,6 +243,13 @@ impl Sandbox {
         }
         let host_home = std::env::home_dir();
         let (uid, gid) = zonekeep_confine::launcher::inside_ids(own);
+        // Where nothing confines commands, a file could have any program that the user runs
+        // load code of its own by them.
+        let is_held = |at: &At| backend != Backend::None || !matches!(at, At::File { .. });
+        let (set, left): (Vec<_>, Vec<_>) =
+            grant.env().iter().partition(|(_, value)| is_held(&value.at));
+        let set: BTreeMap<String, String> =
+            set.into_iter().map(|(name, value)| (name.clone(), value.value.clone())).collect();
         let settings = Settings {
             home: &home,
             user: "agent",
@@ -252,7 +259,7 @@ impl Sandbox {
             network: &network,
             granted: &own_places,
             pass_env: &grant.pass_env().iter().map(|name| name.value.clone()).collect::<Vec<_>>(),
-            env: &grant.env().iter().map(|(k, v)| (k.clone(), v.value.clone())).collect(),
+            env: &set.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
         };
         let host = Host { env: &host_env, home: host_home.as_deref(), root: Path::new("/") };
         let kept = self.shared().state.as_ref().and_then(|state| state.make("runtime").ok());
@@ -300,6 +307,9 @@ impl Sandbox {
         let plan =
             Plan { backend, entries, home, network, limits, watch, prove: grant.prove().value };
         let mut notes = found.notes;
+        notes.extend(left.iter().map(|(name, _)| {
+            format!("{name} of the project file is not set where nothing confines commands")
+        }));
         notes.extend(way.iter().flat_map(|way| way.notes.clone()));
         Ok(Planned { plan, env, notes, held, way })
     }

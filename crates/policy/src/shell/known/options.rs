@@ -321,7 +321,7 @@ static TABLE: &[(&str, Options)] = &[
     ("openssl", Options { style: Style::OneDash, subcommands: true, ..SILENT }),
     ("find", Options { style: Style::OneDash, complete: false, ..SILENT }),
     (
-        "java javac kotlinc scala gcc g++ cc c++ clang clang++ ld ffmpeg ffprobe ffplay convert magick mogrify identify ant qemu-system-x86_64 qemu-img xrandr iptables sqlite3 dot cmake",
+        "java javac kotlinc scala gcc g++ cc c++ clang clang++ ld ffmpeg ffprobe ffplay convert magick mogrify identify ant qemu-system-x86_64 qemu-img xrandr iptables sqlite3 dot cmake latex pdflatex xelatex lualatex tex pdftex luatex exiftool",
         ONE_DASH,
     ),
     ("python python3 pypy pypy3", whole("-c -m -W -X --check-hash-based-pycs")),

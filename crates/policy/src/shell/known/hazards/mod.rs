@@ -177,8 +177,11 @@ pub(crate) fn of(facts: &Facts<'_>) -> Vec<Hazard> {
     }
     for (name, value) in &facts.simple.assignments {
         let plain = value.known().is_some_and(|value| !value.contains('/'));
-        if !(HARMLESS.contains(&name.as_str()) && plain) {
-            add(&format!("{name}="), CHANGES);
+        match name.as_str() {
+            // A wrapper that takes variables away, with its option.
+            name if name.contains(' ') => add(name, CHANGES),
+            name if HARMLESS.contains(&name) && plain => {}
+            name => add(&format!("{name}="), CHANGES),
         }
     }
     found

@@ -129,7 +129,13 @@ pub(super) static TABLE: &[Row] = &[
     ),
     ("git", Begins("ext::"), RUNS),
     ("git", Flags("--filters"), RUNS),
-    ("git", SubFlags("merge pull rebase", "-s --strategy"), "runs the program for that strategy"),
+    (
+        "git",
+        SubFlags("merge pull rebase cherry-pick revert", "-s --strategy"),
+        "runs the program for that strategy",
+    ),
+    ("git", Sub("merge-index merge-one-file mergetool--lib"), RUNS),
+    ("git", Sub("mailsplit checkout-index credential-store bugreport diagnose"), WRITES),
     ("git", SubFlags("fast-export", "--export-marks"), WRITES),
     ("git", SubFlags("fetch-pack send-pack", "--exec"), RUNS),
     (
@@ -178,7 +184,11 @@ pub(super) static TABLE: &[Row] = &[
         ),
         RUNS,
     ),
-    ("npm pnpm yarn bun", Sub("exec x dlx explore edit config set publish init create link"), RUNS),
+    (
+        "npm pnpm yarn bun",
+        Sub("exec x dlx explore edit config c set publish init create link"),
+        RUNS,
+    ),
     ("npx bunx pnpx uvx pipx", Program, "downloads and runs programs"),
     ("go", Flags("-exec -toolexec -vettool -overlay -modfile -ldflags -gcflags -o"), RUNS),
     ("go", Sub("run generate install env tool get"), RUNS),
@@ -422,14 +432,52 @@ pub(super) static TABLE: &[Row] = &[
     (
         "java",
         FlagBegins(
-            "-javaagent -agentlib -agentpath -XX:OnError -XX:OnOutOfMemoryError -XX:Flags -Xlog -XX:+HeapDump",
+            "-javaagent -agentlib -agentpath -XX:OnError -XX:OnOutOfMemoryError -XX:Flags -XX:VMOptionsFile -Xrun -Xlog -XX:+HeapDump",
         ),
         "loads code or writes a file",
+    ),
+    (
+        "javac",
+        FlagBegins(
+            "-J -processor -processorpath --processor-path --processor-module-path -Xplugin",
+        ),
+        "loads code",
+    ),
+    (
+        "clang clang++",
+        FlagBegins("-ld-path -fpass-plugin -Xclang -config"),
+        "loads code or runs another program",
     ),
     ("cmake", FlagBegins("-P -E -C -D"), "runs code, or sets what can name programs"),
     ("ninja", Flags("-f -t"), "runs rules from another file"),
     ("cargo", Begins("+"), "chooses another toolchain"),
     ("cargo", Sub("r rustc rustdoc vendor add"), "runs programs or takes others in"),
+    ("cargo", SubFlags("doc d", "--open"), RUNS),
+    ("cargo", SubFlags("clippy", "--fix"), WRITES),
+    (
+        "rustc rustdoc",
+        Flags("-C --codegen -Z --sysroot --test-builder --runtool --test-runtool"),
+        "can name programs that it runs",
+    ),
+    ("rustc rustdoc", Flags("-o --out-dir --emit"), WRITES),
+    ("prove", Flags("-e --exec -I -P --harness --formatter --source -a --archive"), RUNS),
+    ("rspec", Flags("-r --require -I -O --options"), "loads code"),
+    ("nodemon", Flags("-x --exec"), RUNS),
+    ("phpunit", Flags("--bootstrap -c --configuration --prepend"), "loads code"),
+    ("exiftool", FlagBegins("-config -if -userParam"), "runs code"),
+    ("pandoc", Flags("-F --filter -L --lua-filter --pdf-engine -t --to -d --defaults"), RUNS),
+    (
+        "latex pdflatex xelatex lualatex tex pdftex luatex",
+        FlagBegins("-shell-escape -enable-write18"),
+        RUNS,
+    ),
+    (
+        "jest",
+        Flags(
+            "--testRunner --transform --resolver --globalSetup --globalTeardown --filter --runner --setupFiles --config -c",
+        ),
+        "loads code",
+    ),
     (
         "rustup",
         Sub("run install update toolchain override default self component target"),

@@ -59,7 +59,8 @@ pub(crate) fn covers(preset: Preset, facts: &Facts<'_>) -> bool {
         return false;
     }
     // Hazards of the program itself are the rows' business; those around it are not.
-    let around = |what: &str| what == ">" || what == "<" || what.ends_with('=');
+    let around =
+        |what: &str| what == ">" || what == "<" || what.ends_with('=') || what.contains(' ');
     if facts.hazards.iter().any(|hazard| around(&hazard.what)) {
         return false;
     }
@@ -167,7 +168,9 @@ fn is_value(word: Option<&Word>) -> bool {
 /// Returns whether a value for git makes it run a program: the one that checks
 /// signatures.
 fn checks_signatures(value: &str) -> bool {
-    value.contains("%G") || value.contains("(signature")
+    let mut placeholders = value.split('%').skip(1);
+    let is_signature = |text: &str| text.trim_start_matches(['+', '-', ' ']).starts_with('G');
+    placeholders.any(is_signature) || value.contains("signature")
 }
 
 /// Returns whether all words are listed.

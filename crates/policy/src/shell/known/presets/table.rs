@@ -266,12 +266,12 @@ pub(super) static READ_ONLY: &[Row] = &[
     ),
     // Versions. Without programs that a file in the directory can exchange for others:
     // cargo, rustc and rustup (rust-toolchain.toml), yarn (.yarnrc.yml), pnpm
-    // (package.json), go (go.mod).
+    // (package.json), go (go.mod), pip (what Python loads from the home directory).
     (
         &[
-            "node", "npm", "python", "python3", "pip", "pip3", "ruby", "perl", "php", "gcc", "g++",
-            "clang", "make", "cmake", "docker", "kubectl", "helm", "bash", "deno", "uv", "java",
-            "javac", "tsc", "gh", "curl",
+            "node", "npm", "python", "python3", "ruby", "perl", "php", "gcc", "g++", "clang",
+            "make", "cmake", "docker", "kubectl", "helm", "bash", "deno", "uv", "java", "javac",
+            "tsc", "gh", "curl",
         ],
         &[],
         "--version",

@@ -136,6 +136,7 @@ fn by_options(simple: &Simple, row: &Row, always: bool) -> Option<Unwrapped> {
     let mut replaces: Option<String> = None;
     let mut execs = false;
     let mut shells = false;
+    let mut assignments = Vec::new();
     let mut at = 0;
     while let Some(word) = words.get(at) {
         let Some(text) = word.known() else {
@@ -163,6 +164,11 @@ fn by_options(simple: &Simple, row: &Row, always: bool) -> Option<Unwrapped> {
         moved |= row.moves.split(' ').any(|option| has(&option));
         let asks = matches!(name, "sudo" | "doas");
         shells |= asks && (matches!(text, "--login" | "--shell") || has(&"-i") || has(&"-s"));
+        // What is taken away changes what the command does as much as what is set.
+        let takes = |option: &&str| !option.is_empty() && (is_option(text, option) || has(option));
+        if let Some(option) = row.takes.split(' ').find(takes) {
+            assignments.push((format!("{name} {option}"), Word::Known(String::new())));
+        }
         if row.inner == Inner::Xargs {
             replaces = replacement(text, words.get(at + 1)).or(replaces);
         }
@@ -205,7 +211,6 @@ fn by_options(simple: &Simple, row: &Row, always: bool) -> Option<Unwrapped> {
         let inner = inner.into_iter().map(|simple| (wrapped(simple), moved)).collect();
         return Some(Unwrapped { inner, transparent: false, named: false });
     }
-    let mut assignments = Vec::new();
     if row.inner == Inner::Env {
         while let Some(Some((name, value))) =
             rest.first().map(|word| word.known().and_then(|text| text.split_once('=')))

@@ -46,6 +46,8 @@ pub(super) struct Row {
     /// Whether the inner command may start in another directory: always, or by
     /// one of these options.
     pub(super) moves: &'static str,
+    /// Options that take variables from the inner command.
+    pub(super) takes: &'static str,
     /// Whether a rule for the whole speaks of the inner command as well, so that
     /// of the rules for that only those that block matter.
     pub(super) named: bool,
@@ -59,6 +61,7 @@ const ROW: Row = Row {
     values: "",
     none: "",
     moves: "",
+    takes: "",
     named: false,
 };
 
@@ -70,6 +73,7 @@ pub(super) static TABLE: &[Row] = &[
         bare: "-i --ignore-environment -0 --null -v --debug -",
         values: "-u --unset -C --chdir",
         moves: "-C --chdir",
+        takes: "-i --ignore-environment - -u --unset",
         ..ROW
     },
     Row {
@@ -232,7 +236,7 @@ pub(super) static TABLE: &[Row] = &[
         ..ROW
     },
     Row { names: "busybox toybox", ..ROW },
-    Row { names: "exec", bare: "-c -l", values: "-a", ..ROW },
+    Row { names: "exec", bare: "-c -l", values: "-a", takes: "-c", ..ROW },
     Row { names: "eval", inner: Inner::Eval, ..ROW },
     Row { names: "trap", inner: Inner::Trap, ..ROW },
     Row {
