@@ -461,3 +461,21 @@ fn what_would_keep_a_worker_from_running_is_found_before() {
         .file("kid.worker", "---\nnom: kid\n---\nX\n");
     assert!(!project.zonekeep(["check"]).stderr.contains("unknown_worker"));
 }
+
+#[test]
+fn a_secret_that_is_too_short_to_be_kept_out_of_answers_is_warned_of() {
+    let config = "sandbox:
+  network: { allow: [api.test] }
+  secrets:
+    API_KEY: { env: MY_API_KEY, hosts: [api.test] }
+";
+    let project = Project::with_config(PROGRAM, config);
+    for (value, warned) in [("hunter2", true), ("hunter22", false)] {
+        let mut command = project.command();
+        let run = project.finish(command.env("MY_API_KEY", value).arg("check"));
+        let why = "the secret API_KEY: the value has fewer than 8 bytes";
+        assert_eq!(run.to_string().contains(why), warned, "{run}");
+        assert_eq!(run.exit, 0, "{run}");
+        assert!(!run.to_string().contains("hunter"), "{run}");
+    }
+}

@@ -63,9 +63,10 @@ impl Dialer<'_> {
     /// Makes the connection that a permit is for.
     pub(crate) async fn dial(&self, permit: &ConnectPermit) -> Result<Line, Refusal> {
         let to = permit.to();
+        // Whoever serves a name sees that it is looked up, so that counts too.
+        self.account.connect(self.limits)?;
         let found = self.addresses(to).await?;
         let addresses = self.checked(permit, found)?;
-        self.account.connect(self.limits)?;
         let stream = connect(to, &addresses).await?;
         let _ = stream.set_nodelay(true);
         let address = stream.peer_addr().map_err(|error| unreachable(to, &error))?;
@@ -322,16 +323,39 @@ mod tests {
         }
     }
 
+    struct Nobody;
+
+    impl Desk for Nobody {
+        fn ask(&self, _: &zonekeep_policy::hosts::ConnectQuestion) -> Result<(), Refused> {
+            Ok(())
+        }
+        fn tell(&self, _: &Event) {}
+    }
+
+    #[tokio::test]
+    async fn a_name_is_not_looked_up_for_a_connection_too_many() {
+        // Nobody looks names up here, so the first waits.
+        let (account, workers) = (Arc::default(), Workers::start(0).unwrap());
+        let limits = Limits { connections: Some(1), ..Limits::none() };
+        let desk: Arc<dyn Desk> = Arc::new(Nobody);
+        let (network, permit) = permit(&["*.a.test"], "data.a.test:443");
+        let dialer = Dialer {
+            network: &network,
+            limits: &limits,
+            account: &account,
+            desk: &desk,
+            workers: &workers,
+        };
+        let mut first = std::pin::pin!(dialer.dial(&permit));
+        assert!(timeout(Duration::from_millis(10), &mut first).await.is_err());
+        let second = timeout(Duration::from_secs(5), dialer.dial(&permit)).await.unwrap();
+        assert_eq!(second.err().unwrap().reason, Reason::Limit);
+        assert_eq!(account.used().connections, 1);
+    }
+
     /// Returns the addresses that are dialled out of those that were found, or
     /// why there are none.
     fn dialled(allow: &[&str], to: &str, found: &[&str]) -> String {
-        struct Nobody;
-        impl Desk for Nobody {
-            fn ask(&self, _: &zonekeep_policy::hosts::ConnectQuestion) -> Result<(), Refused> {
-                Ok(())
-            }
-            fn tell(&self, _: &Event) {}
-        }
         let (account, workers) = (Arc::default(), Workers::start(0).unwrap());
         let (limits, desk): (_, Arc<dyn Desk>) = (Limits::none(), Arc::new(Nobody));
         let (network, permit) = permit(allow, to);

@@ -1,6 +1,7 @@
 //! HTTP/1 as the gate speaks it: requests are read strictly and written anew,
-//! answers pass as they are.
+//! answers pass as they are, unless they may repeat the value of a secret.
 
+mod answers;
 mod body;
 mod head;
 mod inbox;
@@ -22,7 +23,9 @@ pub(crate) use reply::{close, refuse};
 pub(crate) use requests::{Ended, Speaks, Talk, check, exchange};
 
 use crate::event::{Reason, Refusal};
+use crate::mask::Mask;
 use crate::relay::{self, Lane, Pool};
+use answers::{Answers, Asked};
 use upgrade::Settled;
 use zonekeep_policy::hosts::Destination;
 
@@ -89,7 +92,7 @@ pub(crate) async fn over_tcp(
     talk: &mut Talk<'_>,
     pool: &Pool,
 ) -> Result<Ended, Stop> {
-    let first = match upgrade::settle(first, inbox, (client, server), talk).await? {
+    let first = match upgrade::settle(first, inbox, (client, server), talk, None).await? {
         Settled::Raw => {
             let look: &mut dyn Heads = talk.heads;
             let ended = relay::both(client, server, talk.meter, Some(look), pool).await;
@@ -104,21 +107,34 @@ pub(crate) async fn over_tcp(
     exchange(first, inbox, (&mut from, &mut to), responses, talk).await
 }
 
-/// Serves the requests of a connection that is more than two sockets.
+/// Serves the requests of a connection that is more than two sockets, or whose
+/// answers are masked.
 pub(crate) async fn over_streams<C, S>(
     first: Head,
     inbox: &mut Inbox,
     (client, server): (&mut C, &mut S),
     talk: &mut Talk<'_>,
+    mask: Option<Mask>,
 ) -> Result<Ended, Stop>
 where
     C: AsyncRead + AsyncWrite + Unpin,
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let settled = upgrade::settle(first, inbox, (client, server), talk).await?;
+    let mut answers = mask.map(|mask| {
+        let asked = talk.asked.insert(Asked::default()).clone();
+        Answers::new(asked, mask)
+    });
+    let ends = (&mut *client, &mut *server);
+    let settled = upgrade::settle(first, inbox, ends, talk, answers.as_mut()).await?;
     let (mut from, mut back) = tokio::io::split(client);
-    let (mut answers, mut to) = tokio::io::split(server);
-    let responses = relay::copy(&mut answers, &mut back, Lane::into(talk.meter));
+    let (mut said, mut to) = tokio::io::split(server);
+    let meter = talk.meter;
+    let responses = async {
+        match &mut answers {
+            Some(answers) => answers.carry(&mut said, &mut back, meter).await,
+            None => relay::copy(&mut said, &mut back, Lane::into(meter)).await,
+        }
+    };
     match settled {
         Settled::Next(first) => {
             exchange(first, inbox, (&mut from, &mut to), pin!(responses), talk).await

@@ -103,18 +103,24 @@ impl Secret {
         &self.placeholder
     }
 
+    /// Returns whether the value is so short that it stands in text by chance:
+    /// then answers that repeat it are not changed.
+    pub fn is_short(&self) -> bool {
+        self.value.0.len() < SHORT
+    }
+
     /// Returns whether its hosts include a destination.
     fn goes_to(&self, to: &Destination) -> bool {
         self.hosts.iter().any(|host| host.allows(to))
     }
 
     /// Returns the value in every form in which it is looked for; none where it is
-    /// so short that it stands in text by chance.
+    /// short.
     pub(crate) fn value_forms(&self) -> Vec<Wiped> {
-        let value = &self.value.0;
-        if value.len() < SHORT {
+        if self.is_short() {
             return Vec::new();
         }
+        let value = &self.value.0;
         let others = forms::escaped(value).into_iter().chain(forms::base64(value)).map(Wiped);
         others.chain([self.value.clone()]).collect()
     }
@@ -181,6 +187,15 @@ mod tests {
         let plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_');
         assert!(one.placeholder().bytes().all(plain));
         assert_eq!(one.clone().placeholder(), one.placeholder());
+    }
+
+    #[test]
+    fn a_short_value_is_known_for_one() {
+        for (value, short) in [("hunter2", true), ("hunter22", false), ("äöüx", true)] {
+            let secret = Secret::new("KEY", value.to_owned(), vec![], "Authorization").unwrap();
+            assert_eq!(secret.is_short(), short, "{value}");
+            assert_eq!(secret.value_forms().is_empty(), short, "{value}");
+        }
     }
 
     #[test]

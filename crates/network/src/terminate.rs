@@ -16,8 +16,6 @@ use zonekeep_policy::hosts::{Destination, Host};
 use crate::authority::Authority;
 use crate::event::{Reason, Refusal};
 use crate::http::{self, Inbox, PATIENCE};
-use crate::mask::Masked;
-use crate::secret::Secrets;
 
 /// Starts TLS with both sides: as the host towards `client`, whose hello named
 /// it, and as a client towards `server`, which has to prove that it is the host.
@@ -28,8 +26,7 @@ pub(crate) async fn open<C, S>(
     server: S,
     to: &Destination,
     authority: &Authority,
-    secrets: &Secrets,
-) -> Result<(server::TlsStream<C>, Masked<client::TlsStream<S>>), Refusal>
+) -> Result<(server::TlsStream<C>, client::TlsStream<S>), Refusal>
 where
     C: AsyncRead + AsyncWrite + Unpin,
     S: AsyncRead + AsyncWrite + Unpin,
@@ -41,7 +38,7 @@ where
     let server = async { Ok(connect(server, name, authority).await) };
     let (client, server) = tokio::try_join!(accept(client, name, authority), server)?;
     match server {
-        Ok(server) => Ok((client, Masked::new(server, secrets.mask(to)))),
+        Ok(server) => Ok((client, server)),
         Err(refusal) => {
             tell(client, &refusal, PATIENCE).await;
             Err(refusal)

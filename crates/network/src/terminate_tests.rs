@@ -387,6 +387,75 @@ async fn a_service_of_this_machine_gets_the_value_without_tls() {
     assert!(answer.starts_with("HTTP/1.1 200") && !answer.contains(&VALUE[3..]), "{answer}");
 }
 
+/// Repeats the request in chunks of five bytes; without a body for HEAD.
+fn echo_in_chunks(request: &str) -> Vec<u8> {
+    let mut answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
+    if !request.starts_with("HEAD") {
+        for part in request.as_bytes().chunks(5) {
+            answer.extend_from_slice(format!("{:x}\r\n", part.len()).as_bytes());
+            answer.extend_from_slice(part);
+            answer.extend_from_slice(b"\r\n");
+        }
+        answer.extend_from_slice(b"0\r\n\r\n");
+    }
+    answer
+}
+
+/// Takes the chunks of an answer apart, up to the last one.
+fn unchunked(answer: &str) -> String {
+    let (_, mut rest) = answer.split_once("\r\n\r\n").unwrap();
+    let mut content = String::new();
+    while let Some((size, after)) = rest.split_once("\r\n") {
+        let size = usize::from_str_radix(size, 16).unwrap();
+        content.push_str(&after[..size]);
+        rest = &after[size + 2..];
+    }
+    content
+}
+
+#[tokio::test]
+async fn a_value_in_chunks_does_not_come_back() {
+    for says in [Says::Localhost, Says::Plainly] {
+        let rig = Rig::new(says, echo_in_chunks).await;
+        let (port, key) = (rig.port, &rig.placeholder);
+        let request = |method: &str, after: &str| {
+            let about = format!("Host: localhost:{port}\r\nAuthorization: {key}\r\n{after}");
+            format!("{method} / HTTP/1.1\r\n{about}\r\n").into_bytes()
+        };
+        let sent = [request("HEAD", ""), request("GET", "Connection: close\r\n")].concat();
+        let answer = if says == Says::Plainly {
+            let mut stream = rig.connect().await;
+            stream.write_all(&sent).await.unwrap();
+            all(&mut stream).await
+        } else {
+            let mut stream = rig.tls(&[]).await.unwrap();
+            stream.write_all(&sent).await.unwrap();
+            all(&mut stream).await
+        };
+        assert!(rig.sent().contains(VALUE), "{}", rig.sent());
+        let (head, answer) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.ends_with("chunked"), "{head}");
+        let content = unchunked(answer);
+        assert!(content.contains("Authorization: zonekeep-secret-key"), "{content}");
+        assert!(!content.contains(&VALUE[3..]), "{content}");
+        assert_eq!(rig.refusals(0).await, []);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_read_is_refused_and_reported() {
+    let answer: Answer = |request| {
+        let mut answer = b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n".to_vec();
+        answer.extend(echo_in_chunks(request).split_off("HTTP/1.1 200 OK\r\n".len()));
+        answer
+    };
+    let rig = Rig::new(Says::Localhost, answer).await;
+    let answer = rig.request("GET / HTTP/1.1\r\nAuthorization: <KEY>").await;
+    let why = "an answer of a host that gets secrets cannot be read: it says its length twice";
+    assert!(answer.starts_with("HTTP/1.1 400") && answer.contains(why), "{answer}");
+    assert_eq!(rig.refusals(1).await, [(Reason::Protocol, why.to_owned())]);
+}
+
 #[tokio::test]
 async fn who_never_asks_is_not_waited_for() {
     let refusal = Refusal::new(Reason::Unreachable, "no such server");

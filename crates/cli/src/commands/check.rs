@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use zonekeep::approve::visible;
-use zonekeep::explain::connect::{look_up_presets, unusable_secrets};
+use zonekeep::explain::connect::{look_up_presets, short_secrets, unusable_secrets};
 use zonekeep::explain::run::HostLine;
 use zonekeep::policy::call::Callees;
 use zonekeep::policy::config::{Problem, Severity};
@@ -200,6 +200,15 @@ fn inspect(project: &Project, found: &mut Findings) -> Result<(), Failure> {
             code: "secret",
             message,
             hint: Some("set it where zonekeep is started; commands go without it".to_owned()),
+            ..at_problem(&at, found)
+        });
+    }
+    for (at, message) in short_secrets(project) {
+        found.problems.push(Problem {
+            severity: Severity::Warning,
+            code: "secret",
+            message,
+            hint: Some("use a longer value".to_owned()),
             ..at_problem(&at, found)
         });
     }

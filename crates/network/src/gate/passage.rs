@@ -15,7 +15,6 @@ use super::{Shared, lock, tls};
 use crate::dial::{Dialer, Line};
 use crate::event::{Reason, Refusal};
 use crate::http::{self, Ended, Head, Heads, Inbox, PATIENCE, Speaks, Stop, Talk};
-use crate::mask::Masked;
 use crate::relay::{self, IDLE, Lane};
 use crate::secret::Wire;
 use crate::terminate;
@@ -267,7 +266,8 @@ impl<'p> Passage<'p> {
         heads: &mut dyn Heads,
     ) -> Result<(), Stop> {
         let meter = &line.record.meter;
-        let mut talk = Talk { to: &self.to, speaks: Speaks::Plain, heads, meter };
+        let speaks = Speaks::Plain;
+        let mut talk = Talk { to: &self.to, speaks, heads, meter, asked: None };
         let ends = (&mut self.client, &mut line.stream);
         let ended = self.shared.talk(head, &mut self.inbox, ends, &mut talk).await;
         hang_up(ended.map(|_| ()), &line.stream)?;
@@ -298,8 +298,7 @@ impl<'p> Passage<'p> {
         let (read, write) = self.client.split();
         // What was read already comes first.
         let client = tokio::io::join(early.chain(read), write);
-        let ends =
-            terminate::open(client, stream, &self.to, authority, &self.shared.secrets).await?;
+        let ends = terminate::open(client, stream, &self.to, authority).await?;
         let (mut client, mut server) = ends;
         let mut heads = self.shared.secrets.heads(&self.to, Wire::Tls);
         let mut inbox = Inbox::of(&self.shared.account);
@@ -307,9 +306,10 @@ impl<'p> Passage<'p> {
             let Some(mut head) = answered(inbox.head(&mut client).await)? else { return Ok(()) };
             answered(http::check(&mut head, &self.to, Speaks::Tls, &mut *heads))?;
             let (to, heads, meter) = (&self.to, &mut *heads, &record.meter);
-            let mut talk = Talk { to, speaks: Speaks::Tls, heads, meter };
+            let mut talk = Talk { to, speaks: Speaks::Tls, heads, meter, asked: None };
             let ends = (&mut client, &mut server);
-            http::over_streams(head, &mut inbox, ends, &mut talk).await.map(|_| ())
+            let mask = self.shared.secrets.mask(to);
+            http::over_streams(head, &mut inbox, ends, &mut talk, mask).await.map(|_| ())
         };
         let idle = record.meter.idle(IDLE);
         let ended = tokio::select! { ended = ended => ended, () = idle => Ok(()) };
@@ -384,10 +384,7 @@ impl Shared {
     ) -> Result<Ended, Stop> {
         match self.secrets.mask(talk.to) {
             None => http::over_tcp(first, inbox, (client, server), talk, &self.pool).await,
-            Some(mask) => {
-                let mut server = Masked::new(server, mask);
-                http::over_streams(first, inbox, (client, &mut server), talk).await
-            }
+            mask => http::over_streams(first, inbox, (client, server), talk, mask).await,
         }
     }
 

@@ -125,7 +125,7 @@ async fn requests(
         http::check(&mut head, &to, Speaks::Proxy, &mut *heads).map_err(failed)?;
         let mut line = shared.dial(&permit).await.map_err(failed)?;
         let (speaks, meter) = (Speaks::Proxy, &line.record.meter);
-        let mut talk = Talk { to: &to, speaks, heads: &mut *heads, meter };
+        let mut talk = Talk { to: &to, speaks, heads: &mut *heads, meter, asked: None };
         let ends = (&mut *client, &mut line.stream);
         match shared.talk(head, inbox, ends, &mut talk).await {
             Ok(Ended::Done) => return Ok(None),

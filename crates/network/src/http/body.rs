@@ -50,6 +50,11 @@ impl Body {
         Body { state }
     }
 
+    /// Returns whether the last chunk is over, and only its trailer is missing.
+    pub(crate) fn is_before_trailer(&self) -> bool {
+        self.state == State::Trailer
+    }
+
     /// Says what the front of `bytes` is, and goes on behind it.
     pub(crate) fn step(&mut self, bytes: &[u8]) -> Result<Part, Refusal> {
         match self.state {

@@ -326,7 +326,7 @@ fn tokens(value: &[u8]) -> Vec<String> {
     words.filter(|word| !word.is_empty()).collect()
 }
 
-fn length(value: &[u8]) -> Result<u64, Refusal> {
+pub(super) fn length(value: &[u8]) -> Result<u64, Refusal> {
     let bad = || Refusal::protocol("Content-Length is not a number");
     // `parse` alone would take "+1".
     if value.is_empty() || value.len() > 18 || !value.iter().all(u8::is_ascii_digit) {

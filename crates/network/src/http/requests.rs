@@ -6,6 +6,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 use zonekeep_policy::hosts::Destination;
 
+use super::answers::Asked;
 use super::body::{Body, Part};
 use super::head::{After, Form, Framing, Head};
 use super::inbox::{Inbox, PATIENCE};
@@ -21,6 +22,20 @@ pub(crate) struct Talk<'t> {
     pub(crate) speaks: Speaks,
     pub(crate) heads: &'t mut dyn Heads,
     pub(crate) meter: &'t Meter,
+    /// Where requests are noted, if their answers are read.
+    pub(crate) asked: Option<Asked>,
+}
+
+impl Talk<'_> {
+    /// Returns the text of a request's head, which is sent next.
+    pub(super) fn next(&self, head: &Head) -> Result<Vec<u8>, Refusal> {
+        let text = head.write()?;
+        if let Some(asked) = &self.asked {
+            asked.push(head)?;
+        }
+        self.meter.take(Way::Out, text.len())?;
+        Ok(text)
+    }
 }
 
 /// Whom a client takes the gate for.
@@ -206,8 +221,7 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let text = head.write()?;
-    talk.meter.take(Way::Out, text.len())?;
+    let text = talk.next(&head)?;
     to.write_all(&text).await?;
     let chunked = head.framing == Framing::Chunked;
     let mut body = Body::new(head.framing);

@@ -7,6 +7,7 @@ use httparse::{EMPTY_HEADER, Status};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::Stop;
+use super::answers::Answers;
 use super::head::{After, Head, LIMIT};
 use super::inbox::Inbox;
 use super::requests::Talk;
@@ -24,12 +25,14 @@ pub(super) enum Settled {
     Next(Option<Box<Head>>),
 }
 
-/// Sends the first request if it asks for a web socket, and hears the answer.
+/// Sends the first request if it asks for a web socket, and hears the answer; by
+/// `answers` where these are read.
 pub(super) async fn settle<C, S>(
     first: Head,
     inbox: &mut Inbox,
     (client, server): (&mut C, &mut S),
     talk: &mut Talk<'_>,
+    answers: Option<&mut Answers>,
 ) -> Result<Settled, Stop>
 where
     C: AsyncWrite + Unpin,
@@ -38,14 +41,17 @@ where
     if first.after != After::Upgrade {
         return Ok(Settled::Next(Some(Box::new(first))));
     }
-    let text = first.write()?;
-    talk.meter.take(Way::Out, text.len())?;
+    let text = talk.next(&first)?;
     server.write_all(&text).await?;
     server.flush().await?;
     let slow = |_| Refusal::protocol("the server does not answer");
-    let answer =
-        tokio::time::timeout(IDLE, answer(client, server, talk.meter)).await.map_err(slow)??;
-    if !answer {
+    let answer = async {
+        match answers {
+            Some(answers) => answers.agreed(server, client, talk.meter).await,
+            None => answer(client, server, talk.meter).await,
+        }
+    };
+    if !tokio::time::timeout(IDLE, answer).await.map_err(slow)?? {
         return Ok(Settled::Next(None));
     }
     let early = inbox.bytes();
@@ -95,16 +101,8 @@ fn verdict(bytes: &[u8]) -> Result<Option<bool>, Refusal> {
             Err(_) => return Ok(Some(false)),
         };
         match response.code {
+            Some(101) if is_web_socket(response.headers) => return Ok(Some(true)),
             Some(101) => {
-                let has = |name: &str, value: Option<&[u8]>| {
-                    response.headers.iter().any(|header| {
-                        header.name.eq_ignore_ascii_case(name)
-                            && value.is_none_or(|value| header.value.eq_ignore_ascii_case(value))
-                    })
-                };
-                if has("upgrade", Some(b"websocket")) && has("sec-websocket-accept", None) {
-                    return Ok(Some(true));
-                }
                 return Err(Refusal::protocol("the server turns to what was not asked for"));
             }
             // One that says that another follows.
@@ -112,6 +110,17 @@ fn verdict(bytes: &[u8]) -> Result<Option<bool>, Refusal> {
             _ => return Ok(Some(false)),
         }
     }
+}
+
+/// Returns whether the headers of a 101 are those of a web socket.
+pub(super) fn is_web_socket(headers: &[httparse::Header<'_>]) -> bool {
+    let has = |name: &str, value: Option<&[u8]>| {
+        headers.iter().any(|header| {
+            header.name.eq_ignore_ascii_case(name)
+                && value.is_none_or(|value| header.value.eq_ignore_ascii_case(value))
+        })
+    };
+    has("upgrade", Some(b"websocket")) && has("sec-websocket-accept", None)
 }
 
 #[cfg(test)]

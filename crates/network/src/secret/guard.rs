@@ -67,12 +67,14 @@ impl Secrets {
     /// Returns what looks at the requests of a connection, and puts the values in.
     pub(crate) fn heads(self: &Arc<Self>, to: &Destination, wire: Wire) -> Box<dyn Heads> {
         let sent = self.sent(to, wire).map(|(which, _)| which).collect();
-        Box::new(Guard { secrets: Arc::clone(self), sent, scanner: Scanner::default() })
+        let masked = self.ends_tls(to);
+        Box::new(Guard { secrets: Arc::clone(self), sent, masked, scanner: Scanner::default() })
     }
 
     /// Returns what looks for placeholders in what is no HTTP, or cannot be read.
     pub(crate) fn scan(self: &Arc<Self>) -> Box<dyn Heads> {
-        Box::new(Guard { secrets: Arc::clone(self), sent: Vec::new(), scanner: Scanner::default() })
+        let (secrets, sent) = (Arc::clone(self), Vec::new());
+        Box::new(Guard { secrets, sent, masked: false, scanner: Scanner::default() })
     }
 
     /// Returns what has to be masked in the answers of a destination, if any
@@ -112,20 +114,21 @@ struct Guard {
     secrets: Arc<Secrets>,
     /// The secrets whose values may be sent.
     sent: Vec<usize>,
+    /// Answers may have a value in them that was sent on any connection.
+    masked: bool,
     scanner: Scanner,
 }
 
 impl Heads for Guard {
     fn check(&mut self, head: &mut Head) -> Result<(), Refusal> {
         self.scanner.restart();
-        let mut put = false;
         for header in &mut head.headers {
             for &which in &self.sent {
-                put |= put_value(header, &self.secrets.all[which])?;
+                put_value(header, &self.secrets.all[which])?;
             }
         }
-        if !self.sent.is_empty() {
-            keep_readable(head, put);
+        if self.masked {
+            keep_readable(head);
         }
         let secrets = &self.secrets;
         secrets.refuse(head.method.as_bytes(), "in the method of a request")?;
@@ -146,36 +149,44 @@ impl Heads for Guard {
     }
 }
 
-/// Asks for answers that can be masked: not compressed and, where the request
-/// has a value in it, not only a part that might begin within the value.
-fn keep_readable(head: &mut Head, put: bool) {
-    const COMPRESSED: &[&str] = &["accept-encoding", "sec-websocket-extensions"];
-    const PARTS: &[&str] = &["range", "if-range"];
-    let dropped = [COMPRESSED, if put { PARTS } else { &[] }].concat();
-    head.headers
-        .retain(|header| !dropped.iter().any(|name| header.name.eq_ignore_ascii_case(name)));
+/// Asks for answers that can be masked: neither compressed, nor a part that may
+/// begin within a value, nor the difference to another answer.
+fn keep_readable(head: &mut Head) {
+    const DROPPED: [&str; 6] = [
+        "accept-encoding",
+        "sec-websocket-extensions",
+        "range",
+        "request-range",
+        "if-range",
+        "a-im",
+    ];
+    head.headers.retain(|header| {
+        // Servers that hand headers on as variables take `_` for `-`.
+        let name = header.name.to_ascii_lowercase().replace('_', "-");
+        !DROPPED.contains(&name.as_str())
+    });
     let (name, value) = ("Accept-Encoding".to_owned(), b"identity".to_vec());
     head.headers.push(Header { name, value });
 }
 
 /// Puts the value in the place of the placeholder, where the header is the
-/// secret's; returns whether it did.
-fn put_value(header: &mut Header, secret: &Secret) -> Result<bool, Refusal> {
+/// secret's.
+fn put_value(header: &mut Header, secret: &Secret) -> Result<(), Refusal> {
     if !header.name.eq_ignore_ascii_case(&secret.header) {
-        return Ok(false);
+        return Ok(());
     }
     let put = |text: &[u8]| replace(text, secret.placeholder.as_bytes(), &secret.value.0);
     let changed = put(&header.value).or_else(|| {
         let (scheme, decoded) = basic(&header.value)?;
         Some([scheme, STANDARD.encode(put(&decoded)?).as_bytes()].concat())
     });
-    let Some(changed) = changed else { return Ok(false) };
+    let Some(changed) = changed else { return Ok(()) };
     header.value = changed;
     if header.value.len() > MAX_HEADER {
         let detail = format!("the header {} is too long with the secret in it", header.name);
         return Err(Refusal::new(Reason::Secret, detail));
     }
-    Ok(true)
+    Ok(())
 }
 
 /// Takes `Basic dXNlcjpwYXNz` apart.

@@ -126,6 +126,22 @@ pub(crate) fn unusable_secrets(policy: &Policy) -> Vec<(At, String)> {
         .collect()
 }
 
+/// Returns which secrets of a project are too short to be kept out of answers.
+pub(crate) fn short_secrets(policy: &Policy) -> Vec<(At, String)> {
+    let all = policy.secrets.iter();
+    let is_short = |name: &str, rule| secret(name, rule).is_ok_and(|secret| secret.is_short());
+    all.filter(|(name, rule)| is_short(name, &rule.value))
+        .map(|(name, rule)| (rule.at.clone(), short(name)))
+        .collect()
+}
+
+fn short(name: &str) -> String {
+    format!(
+        "the secret {name}: the value has fewer than 8 bytes, so answers that repeat it are not \
+         changed, and commands can read it there"
+    )
+}
+
 /// Returns the machine as presets see it.
 pub(crate) fn machine(
     policy: &Policy,
@@ -200,7 +216,10 @@ impl Sandbox {
             let all = self.shared().secrets().iter();
             for (_, secret) in all.filter(|(name, _)| held.contains_key(*name)) {
                 match secret {
-                    Ok(secret) => secrets.push(secret.clone()),
+                    Ok(secret) => {
+                        notes.extend(secret.is_short().then(|| short(secret.name())));
+                        secrets.push(secret.clone());
+                    }
                     Err(why) => notes.push(why.clone()),
                 }
             }

@@ -47,6 +47,12 @@ pub fn unusable_secrets(project: &Project) -> Vec<(At, String)> {
     outside::unusable_secrets(&project.policy)
 }
 
+/// Returns which secrets of a project are too short to be kept out of answers, with
+/// where each is written.
+pub fn short_secrets(project: &Project) -> Vec<(At, String)> {
+    outside::short_secrets(&project.policy)
+}
+
 /// Returns what a connection from inside is taken for: at the addresses of the
 /// loopback, listed services of the machine are found.
 fn as_meant(network: &Network, to: Destination) -> Destination {
