@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 pub(crate) use body::{Body, Part};
-pub(crate) use head::{Form, Framing, Head, Header, end};
+pub(crate) use head::{After, Form, Framing, Head, Header, end};
 pub(crate) use inbox::{Inbox, PATIENCE};
 pub(crate) use reply::{close, refuse};
 pub(crate) use requests::{Ended, Speaks, Talk, check, exchange};

@@ -201,6 +201,21 @@ fn nothing_is_smuggled_in_a_body() {
 }
 
 #[test]
+fn a_body_that_no_server_expects_is_the_end_of_the_connection() {
+    let server = Server::http(HERE, "own");
+    let gate = allow([local(&server)]).open();
+    let port = server.at.port();
+    for (method, last) in [("GET", true), ("DELETE", true), ("POST", false), ("PUT", false)] {
+        let mut stream = gate.local(port);
+        let head = format!("{method} /{method} HTTP/1.1\r\nHost: localhost:{port}\r\n");
+        say(&mut stream, format!("{head}Content-Length: 4\r\n\r\nbody"));
+        let heard = server.heard(&format!("/{method} "));
+        let heard = heard.rsplit(&format!("{method} /")).next().unwrap_or_default();
+        assert_eq!(heard.contains("Connection: close"), last, "{heard}");
+    }
+}
+
+#[test]
 fn a_host_elsewhere_is_refused_with_an_answer() {
     let server = Server::http(HERE, "ok");
     let port = server.at.port();

@@ -228,9 +228,12 @@ impl Head {
     }
 
     fn may_upgrade(&self) -> bool {
-        self.method == "GET"
-            && self.version == Version::Http11
-            && matches!(self.framing, Framing::None | Framing::Length(0))
+        self.method == "GET" && self.version == Version::Http11 && !self.has_body()
+    }
+
+    /// Returns whether a body follows.
+    pub(crate) fn has_body(&self) -> bool {
+        !matches!(self.framing, Framing::None | Framing::Length(0))
     }
 
     /// Returns whether no request follows on the connection.

@@ -206,6 +206,10 @@ pub(crate) fn check(
         Form::Absolute { .. } | Form::Origin | Form::Star => {}
     }
     head.form = if head.target == "*" { Form::Star } else { Form::Origin };
+    // Some servers read no body where they expect none, and take it for the next request.
+    if head.has_body() && !["POST", "PUT", "PATCH"].contains(&head.method.as_str()) {
+        head.after = After::Close;
+    }
     heads.check(head)
 }
 

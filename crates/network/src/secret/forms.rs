@@ -22,34 +22,98 @@ pub(super) fn base64(bytes: &[u8]) -> Vec<Vec<u8>> {
     forms
 }
 
-/// Returns bytes as they may stand in JSON and in addresses, apart from as they are.
+/// Returns bytes as they may stand in JSON, in addresses and in web pages, apart from as
+/// they are.
 pub(super) fn escaped(bytes: &[u8]) -> Vec<Vec<u8>> {
-    let json = |slash: &[u8]| {
-        let escape = |byte: &u8| match byte {
-            b'"' => b"\\\"".to_vec(),
-            b'\\' => b"\\\\".to_vec(),
-            b'/' => slash.to_vec(),
-            _ => vec![*byte],
-        };
-        bytes.iter().flat_map(escape).collect::<Vec<u8>>()
-    };
-    let percent = |hex: fn(u8) -> String| {
-        let escape = |byte: &u8| match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => vec![*byte],
-            _ => hex(*byte).into_bytes(),
-        };
-        bytes.iter().flat_map(escape).collect::<Vec<u8>>()
-    };
-    let mut forms = vec![
-        json(b"/"),
-        json(b"\\/"),
-        percent(|byte| format!("%{byte:02X}")),
-        percent(|byte| format!("%{byte:02x}")),
-    ];
+    let mut forms: Vec<Vec<u8>> = percents(bytes);
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        forms.extend(jsons(text));
+        forms.extend(pages(text));
+    } else {
+        forms.extend(["/", "\\/"].map(|slash| json_bytes(bytes, slash)));
+    }
     forms.retain(|form| form != bytes);
     forms.sort();
     forms.dedup();
     forms
+}
+
+/// Returns bytes as they may stand in addresses: languages differ in what they leave as
+/// it is.
+fn percents(bytes: &[u8]) -> Vec<Vec<u8>> {
+    const KEPT: [&[u8]; 5] = [b"-_.~", b"-_.~/", b"-_.~!'()*", b"-_.~$&+=:@", b"-_.*"];
+    let hexes: [fn(u8) -> String; 2] =
+        [|byte| format!("%{byte:02X}"), |byte| format!("%{byte:02x}")];
+    let mut forms = Vec::new();
+    for kept in KEPT {
+        for hex in hexes {
+            for blank in ["%20", "+"] {
+                let escape = |byte: &u8| match byte {
+                    b' ' => blank.as_bytes().to_vec(),
+                    byte if byte.is_ascii_alphanumeric() || kept.contains(byte) => vec![*byte],
+                    byte => hex(*byte).into_bytes(),
+                };
+                forms.push(bytes.iter().flat_map(escape).collect());
+            }
+        }
+    }
+    forms
+}
+
+/// Returns what is no text as it may stand in JSON.
+fn json_bytes(bytes: &[u8], slash: &str) -> Vec<u8> {
+    let escape = |byte: &u8| match byte {
+        b'"' => b"\\\"".to_vec(),
+        b'\\' => b"\\\\".to_vec(),
+        b'/' => slash.as_bytes().to_vec(),
+        _ => vec![*byte],
+    };
+    bytes.iter().flat_map(escape).collect()
+}
+
+/// Returns a text as it may stand in JSON.
+fn jsons(text: &str) -> Vec<Vec<u8>> {
+    let hexes: [fn(u16) -> String; 2] =
+        [|unit| format!("\\u{unit:04x}"), |unit| format!("\\u{unit:04X}")];
+    let mut forms = Vec::new();
+    for hex in hexes {
+        for (plain_ascii, safe_in_pages) in
+            [(false, false), (true, false), (false, true), (true, true)]
+        {
+            for slash in ["/", "\\/"] {
+                let escape = |letter: char| match letter {
+                    '"' => "\\\"".to_owned(),
+                    '\\' => "\\\\".to_owned(),
+                    '/' => slash.to_owned(),
+                    '&' | '<' | '>' | '\'' if safe_in_pages => hex(letter as u16),
+                    letter if plain_ascii && !letter.is_ascii() => {
+                        letter.encode_utf16(&mut [0; 2]).iter().map(|unit| hex(*unit)).collect()
+                    }
+                    letter => letter.to_string(),
+                };
+                forms.push(text.chars().map(escape).collect::<String>().into_bytes());
+            }
+        }
+    }
+    forms
+}
+
+/// Returns a text as it may stand in a web page.
+fn pages(text: &str) -> Vec<Vec<u8>> {
+    const QUOTES: [(&str, &str); 4] =
+        [("&quot;", "&#39;"), ("&quot;", "&#x27;"), ("&#34;", "&#39;"), ("\"", "'")];
+    let page = |(double, single): (&str, &str)| {
+        let escape = |letter: char| match letter {
+            '&' => "&amp;".to_owned(),
+            '<' => "&lt;".to_owned(),
+            '>' => "&gt;".to_owned(),
+            '"' => double.to_owned(),
+            '\'' => single.to_owned(),
+            letter => letter.to_string(),
+        };
+        text.chars().map(escape).collect::<String>().into_bytes()
+    };
+    QUOTES.map(page).to_vec()
 }
 
 /// Returns bytes with every `%41` as the byte it stands for.
@@ -102,15 +166,24 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_those_of_json_and_of_addresses() {
-        assert!(escaped(b"plain-text_1.2~").is_empty());
+    fn escapes_are_those_of_json_addresses_and_pages() {
+        assert!(escaped(b"plain-text_1.2").is_empty());
         let text = |forms: Vec<Vec<u8>>| -> Vec<String> {
             forms.into_iter().map(|form| String::from_utf8(form).unwrap()).collect()
         };
-        assert_eq!(
-            text(escaped(b"a/b\"+")),
-            ["a%2Fb%22%2B", "a%2fb%22%2b", "a/b\\\"+", "a\\/b\\\"+"]
-        );
+        let has = |value: &str, form: &str| {
+            let forms = text(escaped(value.as_bytes()));
+            assert!(forms.contains(&form.to_owned()), "{form} in {forms:?}");
+        };
+        for form in ["a%2Fb%22%2B", "a%2fb%22%2b", "a/b\\\"+", "a\\/b\\\"+", "a/b%22%2B"] {
+            has("a/b\"+", form);
+        }
+        has("a b=", "a+b%3D");
+        has("a b=", "a%20b=");
+        has("p\u{e4}ss\u{1f511}", "p\\u00e4ss\\ud83d\\udd11");
+        has("a&b<c>'", "a\\u0026b\\u003cc\\u003e\\u0027");
+        has("a&b<c>'\"", "a&amp;b&lt;c&gt;&#39;&quot;");
+        assert!(escaped(b"\xff/\"").contains(&b"\xff\\/\\\"".to_vec()));
         assert_eq!(unescaped(b"a%2Fb%2f%4%zz%"), b"a/b/%4%zz%");
     }
 }

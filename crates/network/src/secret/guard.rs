@@ -11,7 +11,7 @@ use zonekeep_policy::hosts::Destination;
 use super::scanner::Scanner;
 use super::{Needles, Secret, Wiped, forms};
 use crate::event::{Reason, Refusal};
-use crate::http::{Head, Header, Heads};
+use crate::http::{After, Head, Header, Heads};
 use crate::mask::Mask;
 
 /// The longest header with a value in it.
@@ -129,6 +129,11 @@ impl Heads for Guard {
         }
         if self.masked {
             keep_readable(head);
+            // A server that does not read the body would take a later request, with a
+            // value in it, for a part of whatever the body says.
+            if head.has_body() {
+                head.after = After::Close;
+            }
         }
         let secrets = &self.secrets;
         secrets.refuse(head.method.as_bytes(), "in the method of a request")?;

@@ -181,6 +181,20 @@ fn answers_that_may_have_a_value_are_asked_for_whole_and_readable() {
 }
 
 #[test]
+fn a_body_is_the_end_of_a_connection_to_a_host_of_secrets() {
+    let body = "/\r\nContent-Length: 4";
+    for (destination, lines, last) in [
+        ("api.test", body, true),
+        ("api.test", "/\r\nContent-Length: 0", false),
+        ("api.test", "/", false),
+        ("other.test", body, false),
+    ] {
+        let head = checked(destination, Wire::Tls, lines).unwrap();
+        assert_eq!(head.is_last(), last, "{destination} {lines:?}");
+    }
+}
+
+#[test]
 fn tls_is_ended_and_answers_are_masked_for_hosts_of_secrets_alone() {
     let secrets = secrets();
     for (destination, ends, masks) in [
