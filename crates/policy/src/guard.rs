@@ -58,6 +58,8 @@ const GIT: &str = "can make git run programs";
 const SHELL: &str = "runs when a shell starts";
 const EDITOR: &str = "can make an editor run programs";
 const TOOL: &str = "can make a build tool run programs";
+/// Of the file tools alone: package managers write there, and are commands.
+pub(crate) const PROGRAM: &str = "is run by its name alone";
 const AGENT: &str = "can make a coding agent run programs";
 const KEYS: &str = "holds keys";
 
@@ -152,6 +154,9 @@ const BUILT_IN: &[(&str, Guard, &str)] = &[
     (".nvimrc", Guard::Ask, EDITOR),
     (".nvim.lua", Guard::Ask, EDITOR),
     (".dir-locals.el", Guard::Ask, EDITOR),
+    ("node_modules/.bin/**", Guard::Ask, PROGRAM),
+    (".venv/bin/**", Guard::Ask, PROGRAM),
+    ("venv/bin/**", Guard::Ask, PROGRAM),
     (".npmrc", Guard::Ask, TOOL),
     (".yarnrc", Guard::Ask, TOOL),
     (".yarnrc.yml", Guard::Ask, TOOL),

@@ -19,7 +19,7 @@ mod git_dir;
 pub use content::{hooks_dirs, is_harmless};
 pub use git_dir::bare_repository;
 
-use crate::guard::{Guard, Guards, Reach, covers};
+use crate::guard::{Guard, Guards, PROGRAM, Reach, covers};
 use crate::path::RelPath;
 
 /// What becomes of an entry that a command made, changed or left at a path.
@@ -100,6 +100,7 @@ impl CommandGuards {
             match (part, guard) {
                 // Nothing in that tree names a program.
                 _ if pattern.eq_ignore_ascii_case(".svn/**") && !entry.guard.is_written() => {}
+                _ if entry.why == PROGRAM && !entry.guard.is_written() => {}
                 // Somebody who denies such a file by name means it.
                 (Some((Part::Attributes | Part::Modules, ..)), _) if outright => {
                     of.guarded.push(pattern.to_owned());

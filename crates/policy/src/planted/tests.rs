@@ -184,6 +184,18 @@ fn a_project_frees_and_guards_single_files() {
 }
 
 #[test]
+fn programs_of_a_project_are_guarded_from_the_file_tools_alone() {
+    for program in ["node_modules/.bin/tree", "a/.venv/bin/x", "venv/bin/x"] {
+        let guards = Guards::default();
+        let found = guards.find(&path(program), Reach::File).map(|entry| entry.guard.value);
+        assert_eq!(found, Some(Guard::Ask), "{program}");
+        assert_eq!(defaults().find(&path(program), false), Planted::Free, "{program}");
+    }
+    let written = with("node_modules/.bin/**", Guard::Deny);
+    assert_ne!(written.find(&path("node_modules/.bin/tree"), false), Planted::Free);
+}
+
+#[test]
 fn guards_can_be_sent_as_lines() {
     let guards = defaults();
     let lines = guards.lines();
