@@ -191,9 +191,10 @@ fn a_question_waits_on_the_socket_until_it_is_answered() {
     assert_eq!(all[0]["project"], "[TEMP]/project");
     let list = project.zonekeep(["approve", "--list"]);
     assert_snapshot!(list.ok().replace(&id, "[ID]"), @"
-    [ID]  write /ask/a.txt
+    [ID]
+      The agent wants to write '/ask/a.txt'
       asked because: zones.ask.approval.write: ask (zonekeep.yaml:4)
-      project: [TEMP]/project
+      project: '[TEMP]/project'
     ");
     let unknown = project.zonekeep(["approve", "0-0", "yes"]);
     assert_snapshot!(unknown.to_string(), @"
@@ -213,6 +214,19 @@ fn a_question_waits_on_the_socket_until_it_is_answered() {
     assert_eq!(project.read("ask/a.txt"), "two\n");
     assert_eq!(project.zonekeep(["approve", &id, "yes"]).exit, 1, "it waits no more");
     assert!(sockets(&project).is_empty(), "nothing stays");
+}
+
+#[test]
+fn in_the_list_one_question_cannot_look_like_two() {
+    let project = project();
+    let blanks = " ".repeat(120);
+    let _agent = Agent::start(&project, &format!("/ask/a{blanks}0-9  write {blanks}b"), &[]);
+    let id = id_of(&waiting(&project, 1)[0]);
+    let list = project.zonekeep(["approve", "--list"]);
+    let (first, rest) = list.ok().split_once('\n').unwrap();
+    assert_eq!(first, id);
+    assert!(rest.lines().all(|line| line.starts_with("  ") && line.len() < 120), "{rest}");
+    assert!(rest.contains("\n  ↪ ") && rest.contains(" b'\n"), "{rest}");
 }
 
 #[test]

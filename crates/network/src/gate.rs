@@ -5,6 +5,7 @@ mod environment;
 mod first;
 mod layout;
 mod listen;
+mod open;
 mod passage;
 mod proxy;
 mod resolver;
@@ -17,11 +18,11 @@ use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tokio::sync::{Notify, Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot};
 use zonekeep_policy::hosts::{ConnectQuestion, Destination, PresetHosts};
 use zonekeep_policy::limit::Limits;
 use zonekeep_policy::policy::{Consent, Network};
@@ -38,7 +39,8 @@ use crate::relay::Pool;
 use crate::secret::{Secret, Secrets};
 use crate::workers::Workers;
 use layout::Names;
-use listen::Socket;
+use listen::{Listener, Socket};
+use open::Open;
 use resolver::Resolver;
 
 /// How many of a session's connections one gate may have, in quarters: another
@@ -106,6 +108,7 @@ impl Refused {
 #[derive(Debug)]
 pub struct Gate {
     open: Arc<Open>,
+    listeners: Vec<Listener>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -158,9 +161,21 @@ impl Gate {
         self.open.wait(at_most);
     }
 
-    /// Ends every connection that is open. The gate stays.
+    /// Ends every connection that is open or waits to be let in. The gate stays.
     pub fn cut(&self) {
-        self.open.cut.notify_waiters();
+        self.open.cut(&self.listeners);
+    }
+
+    /// Cuts, and lets nobody in until the gate is opened again.
+    ///
+    /// Sockets can be handed on, so somebody may connect where no command runs.
+    pub fn shut(&self) {
+        self.open.shut(&self.listeners);
+    }
+
+    /// Opens a gate that was shut, for those who come from now on.
+    pub fn reopen(&self) {
+        self.open.reopen(&self.listeners);
     }
 
     fn start(shared: Shared, sockets: Vec<Socket>) -> io::Result<Gate> {
@@ -170,10 +185,11 @@ impl Gate {
         let open = Arc::clone(&shared.open);
         let workers = shared.workers.clone();
         let shared = Arc::new(shared);
+        let mut listeners = Vec::new();
         {
             let _inside = runtime.enter();
             for socket in sockets {
-                listen::serve(socket, &shared)?;
+                listeners.extend(listen::serve(socket, &shared)?);
             }
         }
         let work = move || {
@@ -184,7 +200,7 @@ impl Gate {
             workers.close();
         };
         let thread = thread::Builder::new().name("zonekeep-gate".to_owned()).spawn(work)?;
-        Ok(Gate { open, stop: Some(stop), thread: Some(thread) })
+        Ok(Gate { open, listeners, stop: Some(stop), thread: Some(thread) })
     }
 }
 
@@ -256,47 +272,4 @@ impl Drop for Shared {
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The connections that are open.
-#[derive(Debug, Default)]
-pub(crate) struct Open {
-    count: Mutex<usize>,
-    none: Condvar,
-    /// Tells all of them to end.
-    cut: Arc<Notify>,
-}
-
-impl Open {
-    /// Counts a connection until what is returned is dropped.
-    fn enter(self: &Arc<Open>) -> Entered {
-        *lock(&self.count) += 1;
-        Entered(Arc::clone(self))
-    }
-
-    fn wait(&self, at_most: Duration) {
-        let end = Instant::now() + at_most;
-        let mut count = lock(&self.count);
-        while *count > 0 {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return;
-            }
-            let woken = self.none.wait_timeout(count, left);
-            count = woken.unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-}
-
-/// A connection that is counted.
-pub(crate) struct Entered(Arc<Open>);
-
-impl Drop for Entered {
-    fn drop(&mut self) {
-        let mut count = lock(&self.0.count);
-        *count -= 1;
-        if *count == 0 {
-            self.0.none.notify_all();
-        }
-    }
 }

@@ -76,7 +76,9 @@ pub struct RunRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caught: Vec<String>,
     /// The hosts that were connected to while it ran, and how much was said.
-    /// What ended later is counted with the command that ends next.
+    /// What ended later is counted with the command that ends next. Where there are
+    /// very many, those that an entry such as `*.example.org` stands for are counted
+    /// together under it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostRecord>,
     /// How many connections were refused beyond those that have a record of their

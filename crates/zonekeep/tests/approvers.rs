@@ -263,6 +263,13 @@ fn a_program_that_others_or_agents_could_change_is_refused() {
     set(&path, 0o757);
     assert!(refused(&path).ends_with("approver can be changed by other users"));
     set(&path, 0o755);
+    let dir = files.beside("tools");
+    fs::create_dir_all(dir.join("mine")).unwrap();
+    put_program(&dir.join("mine/approver"), &format!("#!/bin/sh\n{yes}\n"));
+    for (mode, fits) in [(0o777, false), (0o1777, true), (0o755, true)] {
+        set(&dir, mode);
+        assert_eq!(Program::new(dir.join("mine/approver")).is_ok(), fits, "{mode:o}");
+    }
 
     for dir in ["in", "out"] {
         put_program(&files.path(dir).join("approver"), &format!("#!/bin/sh\n{yes}\n"));
@@ -285,6 +292,23 @@ fn a_program_that_others_or_agents_could_change_is_refused() {
     // What agents can only read, they cannot change.
     for path in [path, files.path("in/approver")] {
         let session = try_open(&files, Program::new(path).unwrap()).unwrap();
+        session.sandbox().write("/asked/c.txt", "c\n").unwrap();
+    }
+}
+
+#[test]
+fn a_program_that_others_could_change_by_now_is_not_started() {
+    let files = files();
+    let dir = files.beside("tools");
+    fs::create_dir(&dir).unwrap();
+    let path = dir.join("approver");
+    put_program(&path, "#!/bin/sh\necho '{\"approved\": true}'\n");
+    let session = open(&files, Program::new(&path).unwrap());
+    for (opened, mode, usual) in [(&path, 0o757, 0o755), (&dir, 0o777, 0o755)] {
+        fs::set_permissions(opened, fs::Permissions::from_mode(mode)).unwrap();
+        let got = refusal(&files, &session.sandbox());
+        assert!(got.contains("and the approver can be changed by other users."), "{got}");
+        fs::set_permissions(opened, fs::Permissions::from_mode(usual)).unwrap();
         session.sandbox().write("/asked/c.txt", "c\n").unwrap();
     }
 }

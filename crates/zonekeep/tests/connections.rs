@@ -7,7 +7,7 @@ mod common;
 
 use std::io::{Read, Write};
 use std::mem::MaybeUninit;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,10 +29,15 @@ const TESTS: &[(&str, fn())] = &[
     ("a_late_yes_for_the_session_is_kept", a_late_yes_for_the_session_is_kept),
     ("a_connection_that_was_handed_on_ends", a_connection_that_was_handed_on_ends),
     (
+        "a_command_that_could_not_start_keeps_none_open",
+        a_command_that_could_not_start_keeps_none_open,
+    ),
+    (
         "a_connection_outlives_all_commands_but_the_last",
         a_connection_outlives_all_commands_but_the_last,
     ),
     ("a_connection_in_the_background_ends", a_connection_in_the_background_ends),
+    ("a_socket_that_was_handed_on_leads_nowhere", a_socket_that_was_handed_on_leads_nowhere),
 ];
 
 fn main() {
@@ -218,7 +223,20 @@ fn flows(stream: &mut TcpStream) -> bool {
 }
 
 fn a_connection_that_was_handed_on_ends() {
+    handed_on(&Scene::new("allow"));
+}
+
+fn a_command_that_could_not_start_keeps_none_open() {
     let scene = Scene::new("allow");
+    assert_eq!(scene.connected("").exit_code, Some(0));
+    let mut nowhere = scene.command("");
+    nowhere.cwd = Some("/repo/nowhere".to_owned());
+    scene.sandbox.run(&nowhere).unwrap_err();
+    handed_on(&scene);
+}
+
+/// Hands a connection on, and holds it to end with its command.
+fn handed_on(scene: &Scene) {
     let taker = UnixListener::bind(scene.files.path("repo/taker")).unwrap();
     let mut stream = thread::scope(|scope| {
         let running = scope.spawn(|| scene.connected(HAND_ON));
@@ -266,4 +284,30 @@ fn a_connection_in_the_background_ends() {
     assert!(heard > 5, "the control: while the command runs, {heard}");
     thread::sleep(A_WHILE);
     assert_eq!(scene.server.heard(), heard);
+}
+
+fn a_socket_that_was_handed_on_leads_nowhere() {
+    let scene = Scene::new("allow");
+    let taker = UnixListener::bind(scene.files.path("repo/taker")).unwrap();
+    // Not connected yet, but of the network in which it was made.
+    let new = format!("server.close()\nserver = socket.socket()\n{HAND_ON}");
+    let server = SocketAddr::from((Ipv4Addr::LOCALHOST, scene.server.port));
+    let connects = |mut stream: TcpStream| {
+        rustix::net::connect(&stream, &server).is_ok() && flows(&mut stream)
+    };
+    thread::scope(|scope| {
+        let hand_on = || {
+            let running = scope.spawn(|| scene.connected(&new));
+            (running, take(&taker))
+        };
+        let (first, early) = hand_on();
+        let (second, late) = hand_on();
+        assert!(connects(early), "the control: while the commands run");
+        scene.files.put("repo/go", "");
+        for running in [first, second] {
+            assert_eq!(running.join().unwrap().exit_code, Some(0));
+        }
+        assert!(!connects(late), "no command runs");
+    });
+    assert_eq!(scene.connected(PING).stdout, "ping\n", "the next command is not held up");
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use zonekeep::approve::socket::{self, Answering, Client, How, Notice};
-use zonekeep::approve::{Answer, Approver, Request, Terminal, visible};
+use zonekeep::approve::{Answer, Approver, Request, Terminal, listed, visible};
 
 use crate::failure::{Failure, NEGATIVE, UNSAFE, answer_in_json};
 use crate::output;
@@ -123,7 +123,7 @@ fn list(args: &Args) -> Result<ExitCode, Failure> {
                     &json!({ "session": session, "project": project, "request": request }),
                 )?;
             } else {
-                output::text(&shown(&client, &request))?;
+                output::text(&listed(&request, &client.project, columns()))?;
             }
         }
     }
@@ -133,16 +133,11 @@ fn list(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn shown(client: &Client, request: &Request) -> String {
-    let worker = request.worker.as_ref().map(|worker| format!(" [{worker}]")).unwrap_or_default();
-    let mut lines = vec![format!("{}{worker}  {}", request.id, request.summary())];
-    lines.extend(request.reasons.iter().map(|reason| format!("  asked because: {reason}")));
-    if let Some(command) = &request.command {
-        lines.push(format!("  in: {}", command.cwd));
-    }
-    lines.push(format!("  project: {}", client.project));
-    let lines = lines.iter().map(|line| visible(line).replace('\n', "\\n"));
-    lines.collect::<Vec<_>>().join("\n")
+/// Returns how wide the terminal is; 0 where there is none that says.
+fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout());
+    let size = size.or_else(|_| rustix::termios::tcgetwinsize(std::io::stderr()));
+    size.map_or(0, |size| size.ws_col.into())
 }
 
 /// Answers one question.

@@ -23,7 +23,7 @@ pub use opening::{Opening, Unfit};
 pub use program::Program;
 pub use request::{CommandAsked, Part, Request, Version};
 pub use socket::Socket;
-pub use terminal::{Terminal, written};
+pub use terminal::{Terminal, listed, written};
 pub use visible::visible;
 
 /// How long those who may take their time have to answer.

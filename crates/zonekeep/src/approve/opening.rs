@@ -107,7 +107,7 @@ impl Unfit {
                 "name the path of one executable file; it gets no arguments"
             }
             Unfit::OthersCanWrite { .. } => {
-                "a program that answers for you must belong to you or to root, and nobody else may write it"
+                "a program that answers for you must belong to you or to root, as its directories must, and nobody else may write them"
             }
             Unfit::Writable { .. } => {
                 "keep it where no agent can write, such as in a directory of yours outside of the project"

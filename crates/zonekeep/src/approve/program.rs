@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -46,7 +46,8 @@ pub struct Program {
 
 impl Program {
     /// Takes the program at `path`. A relative path starts at the current
-    /// directory; where it leads is looked up here and never again.
+    /// directory; where it leads is looked up here and never again. Whether others
+    /// could have changed it is looked at again for each question.
     pub fn new(path: impl AsRef<Path>) -> Result<Self, Unfit> {
         let path = path.as_ref();
         let not = |what: String| Unfit::NotAProgram { path: path.to_owned(), what };
@@ -56,17 +57,10 @@ impl Program {
             io::ErrorKind::NotFound => not("does not exist".to_owned()),
             _ => not(format!("cannot be used: {error}")),
         })?;
-        let facts = fs::metadata(&real).map_err(|error| not(format!("cannot be used: {error}")))?;
-        if !facts.is_file() {
-            return Err(not("is not a file".to_owned()));
-        }
-        let mode = facts.permissions().mode();
-        if mode & 0o111 == 0 {
-            return Err(not("is not executable".to_owned()));
-        }
-        if mode & 0o002 != 0 || ![0, geteuid().as_raw()].contains(&facts.uid()) {
-            return Err(Unfit::OthersCanWrite { path: path.to_owned() });
-        }
+        check(&real).map_err(|fault| match fault {
+            Fault::OthersCanWrite => Unfit::OthersCanWrite { path: path.to_owned() },
+            Fault::NotAProgram(what) => not(what),
+        })?;
         Ok(Program { given, real, limit: WAIT, serves: OnceLock::new() })
     }
 
@@ -80,6 +74,11 @@ impl Program {
     /// Runs the program and returns what it printed.
     fn run(&self, question: &[u8]) -> Result<Vec<u8>, Trouble> {
         let until = Instant::now() + self.limit;
+        // Much may have happened since the last question.
+        check(&self.real).map_err(|fault| match fault {
+            Fault::OthersCanWrite => Trouble::OthersCanWrite,
+            Fault::NotAProgram(_) => Trouble::Start,
+        })?;
         let mut command = Command::new(&self.real);
         if let Some((project, session)) = self.serves.get() {
             command.env("ZONEKEEP_PROJECT", project).env("ZONEKEEP_SESSION", session);
@@ -100,6 +99,52 @@ impl Program {
         };
         if status.success() { Ok(printed) } else { Err(Trouble::Status(status)) }
     }
+}
+
+/// What is wrong with a program.
+enum Fault {
+    NotAProgram(String),
+    OthersCanWrite,
+}
+
+/// Looks whether there is a program that nobody but the user and the superuser can
+/// change or replace.
+///
+/// Where that is so it stays so until one of the two changes it, and what is started
+/// then is what was looked at.
+fn check(real: &Path) -> Result<(), Fault> {
+    let facts = fs::symlink_metadata(real)
+        .map_err(|error| Fault::NotAProgram(format!("cannot be used: {error}")))?;
+    if !facts.is_file() {
+        return Err(Fault::NotAProgram("is not a file".to_owned()));
+    }
+    if facts.mode() & 0o111 == 0 {
+        return Err(Fault::NotAProgram("is not executable".to_owned()));
+    }
+    let mut directories = real.ancestors().skip(1);
+    match is_kept(&facts) && directories.all(keeps_its_entries) {
+        true => Ok(()),
+        false => Err(Fault::OthersCanWrite),
+    }
+}
+
+/// Returns whether no other user can change a file.
+fn is_kept(facts: &fs::Metadata) -> bool {
+    facts.mode() & 0o002 == 0 && is_ours(facts)
+}
+
+/// Returns whether no other user can put something else in the place of what lies in
+/// a directory and is kept.
+fn keeps_its_entries(directory: &Path) -> bool {
+    const STICKY: u32 = 0o1000;
+    fs::symlink_metadata(directory).is_ok_and(|facts| {
+        let open = facts.mode() & 0o002 != 0 && facts.mode() & STICKY == 0;
+        facts.is_dir() && is_ours(&facts) && !open
+    })
+}
+
+fn is_ours(facts: &fs::Metadata) -> bool {
+    [0, geteuid().as_raw()].contains(&facts.uid())
 }
 
 impl Approver for Program {
@@ -136,6 +181,7 @@ impl Approver for Program {
 /// Why there is no answer.
 enum Trouble {
     Start,
+    OthersCanWrite,
     Lost,
     Late,
     TooLong,
@@ -147,6 +193,7 @@ impl Trouble {
     fn in_words(&self, limit: Duration) -> String {
         match self {
             Trouble::Start => "the approver could not be started".to_owned(),
+            Trouble::OthersCanWrite => "the approver can be changed by other users".to_owned(),
             Trouble::Lost => "the approver was lost".to_owned(),
             Trouble::Late => format!("the approver did not answer within {}", in_words(limit)),
             Trouble::TooLong => {

@@ -20,6 +20,8 @@ const FOLD: usize = 100;
 const MARGIN: usize = 8;
 /// The least that a line is folded at, however narrow the terminal says it is.
 const MIN_FOLD: usize = 20;
+/// Columns from one tab stop to the next.
+const TAB: usize = 8;
 /// The most parts of a command that are shown before the rest is on request.
 const MAX_PARTS: usize = 20;
 /// How often an answer that means nothing is asked again.
@@ -131,6 +133,21 @@ pub fn written(request: &Request) -> (String, bool) {
         true => (text.to_owned(), true),
         false => (format!("  Only part of it is shown here.\n{text}"), false),
     }
+}
+
+/// Writes a question out for a list of those that wait, for a terminal of so many
+/// columns: its id on a line of its own, and below it what is wanted, why it is
+/// asked and in which project. Only the line of the id begins at the margin.
+///
+/// 0 columns are those of a terminal that does not say how wide it is.
+pub fn listed(request: &Request, project: &str, columns: usize) -> String {
+    let page = Page::wide(columns);
+    let mut text = String::new();
+    page.fold(&mut text, "", &one_line(&request.id));
+    page.wants(&mut text, request, Amount::Form);
+    page.reasons(&mut text, request);
+    page.fold(&mut text, "  ", &format!("project: {}", quoted(project)));
+    text
 }
 
 /// How much of a long question is shown.
@@ -263,19 +280,11 @@ impl Page {
 
     /// Writes out who wants what, why it is asked, what would change.
     fn question(self, request: &Request, amount: Amount) -> String {
-        let who = one_line(request.worker.as_deref().unwrap_or("The agent"));
         let mut text = String::from("\n");
-        match &request.command {
-            Some(command) => self.command(&mut text, &who, request, command, amount),
-            None => {
-                let what = format!("{} {}", one_line(&request.verb), quoted(&request.path));
-                let wants = format!("{who} wants to {what}");
-                self.fold(&mut text, "  ", &wants);
-                if let Some(to) = &request.to {
-                    self.fold(&mut text, "  ", &format!("to {}", quoted(to)));
-                }
-                self.about(&mut text, request);
-            }
+        self.wants(&mut text, request, amount);
+        self.about(&mut text, request);
+        if let Some(command) = &request.command {
+            self.consent(&mut text, command, amount);
         }
         if let Some(diff) = &request.diff {
             let most = amount.of(MAX_DIFF_LINES);
@@ -287,31 +296,18 @@ impl Page {
         text
     }
 
-    /// Writes out who calls what, why it is asked, and the arguments.
-    fn about(self, text: &mut String, request: &Request) {
-        if request.partial {
-            text.push_str("  only part of what would change is shown\n");
-        }
-        self.fold(text, "  ", &format!("tool: {}", one_line(&request.tool)));
-        for reason in &request.reasons {
-            self.fold(text, "  ", &format!("asked because: {}", one_line(reason)));
-        }
-        for (name, value) in &request.details {
-            self.fold(text, "  ", &format!("{}: {}", one_line(name), one_line(value)));
-        }
-    }
-
-    /// Writes a command out: the line as it is, where it starts, what of it
-    /// needs consent and why, and the network it would get.
-    fn command(
-        self,
-        text: &mut String,
-        who: &str,
-        request: &Request,
-        command: &CommandAsked,
-        amount: Amount,
-    ) {
-        self.fold(text, "  ", &format!("{who} wants to {}", one_line(&request.verb)));
+    /// Writes out who wants what.
+    fn wants(self, text: &mut String, request: &Request, amount: Amount) {
+        let who = one_line(request.worker.as_deref().unwrap_or("The agent"));
+        let verb = one_line(&request.verb);
+        let Some(command) = &request.command else {
+            self.fold(text, "  ", &format!("{who} wants to {verb} {}", quoted(&request.path)));
+            if let Some(to) = &request.to {
+                self.fold(text, "  ", &format!("to {}", quoted(to)));
+            }
+            return;
+        };
+        self.fold(text, "  ", &format!("{who} wants to {verb}"));
         let mut shown = String::new();
         for line in command.line.split('\n') {
             self.fold(&mut shown, "  | ", &one_line(line));
@@ -326,7 +322,30 @@ impl Page {
         if command.background {
             text.push_str("  in the background, where it goes on by itself\n");
         }
-        self.about(text, request);
+    }
+
+    /// Writes out why it is asked.
+    fn reasons(self, text: &mut String, request: &Request) {
+        for reason in &request.reasons {
+            self.fold(text, "  ", &format!("asked because: {}", one_line(reason)));
+        }
+    }
+
+    /// Writes out which tool is called, why it is asked, and the arguments.
+    fn about(self, text: &mut String, request: &Request) {
+        if request.partial {
+            text.push_str("  only part of what would change is shown\n");
+        }
+        self.fold(text, "  ", &format!("tool: {}", one_line(&request.tool)));
+        self.reasons(text, request);
+        for (name, value) in &request.details {
+            self.fold(text, "  ", &format!("{}: {}", one_line(name), one_line(value)));
+        }
+    }
+
+    /// Writes out what of a command needs consent and why, and the network that it
+    /// would get.
+    fn consent(self, text: &mut String, command: &CommandAsked, amount: Amount) {
         let parts: Vec<&Part> = command.parts.iter().filter(|part| part.needs_consent()).collect();
         let most = amount.of(MAX_PARTS);
         for part in parts.iter().take(most) {
@@ -348,9 +367,8 @@ impl Page {
     fn fold(self, text: &mut String, prefix: &str, line: &str) {
         text.push_str(prefix);
         let mut column = 0;
-        for c in line.chars() {
-            // What is not ASCII may be two columns wide.
-            let width = if c.is_ascii() { 1 } else { 2 };
+        for c in without_tabs(line).chars() {
+            let width = columns_of(c);
             if column + width > self.fold {
                 text.push('\n');
                 text.push_str(prefix);
@@ -362,6 +380,27 @@ impl Page {
         }
         text.push('\n');
     }
+}
+
+/// Returns how many columns a character takes at most.
+fn columns_of(c: char) -> usize {
+    // What is not ASCII may be two columns wide.
+    if c.is_ascii() { 1 } else { 2 }
+}
+
+/// Writes tabs out as blanks: nobody else knows how wide a terminal makes them.
+fn without_tabs(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut column = 0;
+    for c in line.chars() {
+        let width = if c == '\t' { TAB - column % TAB } else { columns_of(c) };
+        match c {
+            '\t' => out.extend(std::iter::repeat_n(' ', width)),
+            c => out.push(c),
+        }
+        column += width;
+    }
+    out
 }
 
 /// Writes a text so that it stays on its line and hides nothing.
@@ -477,6 +516,43 @@ mod tests {
         assert!(widest(Page::wide(80)) <= 80, "{shown}");
         assert!(shown.lines().filter(|line| line.contains("y  yes,")).count() == 1, "{shown}");
         assert!(shown.contains('↪'), "{shown}");
+    }
+
+    #[test]
+    fn tabs_cannot_carry_a_line_over_the_margin() {
+        let mut request = request();
+        let tabs = "\t".repeat(10);
+        request.diff = Some(format!("+#{tabs}.zonekeep: nothing changes\n+\tx = 1\t# one\n"));
+        for columns in [0, 40, 80] {
+            let page = Page::wide(columns);
+            let shown = page.render(&request, Amount::Beginning);
+            assert!(!shown.contains('\t'), "{shown}");
+            let mut diff = shown.lines().filter(|line| line.starts_with("  | "));
+            assert!(diff.all(|line| line.chars().count() <= page.fold + MARGIN), "{shown}");
+            assert!(shown.contains("  | +       x = 1   # one\n"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn in_a_list_one_question_cannot_look_like_two() {
+        let fill = |text: &str| format!("{text}{}", " ".repeat(78 - text.len()));
+        let disguised = ["/out/a.md", "  project: /home/me", "aaaaaaaaaaaaaaaa-9  write /out/b"];
+        let path = disguised.map(fill).concat();
+        let file = Request { path: format!("{path}\tx"), id: "0a-1".into(), ..request() };
+        let line = Request { id: "0a-2".into(), ..command(&format!("{path}\naaaa-9  run")) };
+        for (request, columns) in [(&file, 80), (&file, 40), (&line, 80), (&line, 0)] {
+            let list = listed(request, "/projects/app", columns);
+            let (id, rest) = list.split_once('\n').unwrap();
+            assert_eq!(id, request.id);
+            assert!(rest.lines().all(|line| line.starts_with("  ")), "{list}");
+            let widest = rest.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(widest <= Page::wide(columns).fold + MARGIN, "{list}");
+            let last = rest.lines().filter(|line| line.starts_with("  project: "));
+            assert_eq!(last.collect::<Vec<_>>(), ["  project: '/projects/app'"], "{list}");
+        }
+        let list = listed(&file, "/projects/app", 0);
+        assert!(list.starts_with("0a-1\n  The agent wants to write '/out/a.md   "), "{list}");
+        assert!(list.contains("\n  asked because: zones.output.approval.write: ask "), "{list}");
     }
 
     #[test]

@@ -133,6 +133,13 @@ pub struct Enclosed {
 }
 
 impl Enclosed {
+    /// Notes that a command runs no more of which there is nothing to tell.
+    pub(super) fn leave(&self, line: &str) {
+        if let Some(door) = &self.door {
+            door.leave(line);
+        }
+    }
+
     /// Returns what is not fully enforced, in words for the user; empty when all
     /// is.
     pub fn weaker(&self) -> &[String] {

@@ -11,12 +11,15 @@ use std::time::Duration;
 use zonekeep_confine::plan::{Network as Planned, Plan};
 use zonekeep_network::{Account, Desk, Event, Gate, Reason, Refused, Setting};
 use zonekeep_policy::denial::{list, shown};
-use zonekeep_policy::hosts::{self, ConnectQuestion, Destination, PresetHosts};
+use zonekeep_policy::hosts::{
+    self, ConnectQuestion, Destination, HostPattern, NamePattern, PresetHosts,
+};
 use zonekeep_policy::limit::Limits;
 use zonekeep_policy::policy::{Consent, Network};
 use zonekeep_policy::{At, Denial, Rule, Ruled};
 
 use super::outside::Way;
+use super::refusals::{Refusal, Refusals};
 use crate::approve::{Key, Remember, Request};
 use crate::ask::{self, Asker};
 use crate::audit::{HostRecord, Record};
@@ -25,11 +28,9 @@ use crate::sandbox::Sandbox;
 use crate::session::Shared;
 use crate::stop::Stop;
 
-/// How many different names that were looked up in vain are written down for one
-/// command: a program can make up as many as it likes.
-const MAX_LOOKUPS: usize = 100;
-/// How many different connections that were refused are.
-const MAX_REFUSED: usize = 1000;
+/// How many different hosts are written down for one command. Names below `*.` can be
+/// made up without end.
+const MAX_HOSTS: usize = 1000;
 /// How many open files this process wants to have where there are connections.
 const MANY_FILES: u64 = 16_384;
 /// How long the connections of a command that has ended may take to end.
@@ -65,6 +66,32 @@ impl Reach {
     /// Returns what can be reached, in words.
     pub(super) fn allowed(&self) -> Vec<String> {
         allowed(&self.network, &self.presets)
+    }
+
+    /// Returns the name that a connection is counted under: its host, and where there
+    /// are too many the entry of the list that stands for it.
+    fn counted_as(&self, hosts: &BTreeMap<String, HostRecord>, to: &Destination) -> String {
+        let name = to.to_string();
+        if hosts.len() < MAX_HOSTS || hosts.contains_key(&name) {
+            return name;
+        }
+        self.wide_entry(to).unwrap_or(name)
+    }
+
+    /// Returns the entry of the list that stands for a destination and for others
+    /// too; none where one names it.
+    fn wide_entry(&self, to: &Destination) -> Option<String> {
+        let Network::Hosts(listed) = &self.network else { return None };
+        let presets = listed.presets.iter().filter_map(|preset| self.presets.get(&preset.value));
+        let all = listed.allow.iter().map(|host| &host.value).chain(presets.flatten());
+        let fitting: Vec<&HostPattern> = all.filter(|pattern| pattern.allows(to)).collect();
+        let names = |pattern: &&HostPattern| {
+            matches!(pattern.name, NamePattern::Exact(_) | NamePattern::Address(_))
+        };
+        match fitting.iter().any(names) {
+            true => None,
+            false => fitting.first().map(ToString::to_string),
+        }
     }
 }
 
@@ -184,28 +211,38 @@ impl Door {
 
     /// Notes that a command is about to run.
     pub(super) fn begin(&self, command: &str) {
-        self.keeper.seen().commands.push(command.to_owned());
+        let mut seen = self.keeper.seen();
+        seen.commands.push(command.to_owned());
+        if let Some(gate) = self.gate.get() {
+            gate.reopen();
+        }
     }
 
     /// Notes that a command has ended; returns what there was since the last time.
-    /// Where it was the last one here, its connections end with it: one that was
-    /// handed on to another sandbox is of no use there.
     pub(super) fn end(&self, command: &str) -> Passed {
-        let last = {
+        self.leave(command);
+        self.keeper.take()
+    }
+
+    /// Notes that a command runs no more. Where it was the last one here, its
+    /// connections end with it, and nobody can make any until the next begins: what
+    /// was handed on to another sandbox is of no use there.
+    pub(super) fn leave(&self, command: &str) {
+        {
             let commands = &mut self.keeper.seen().commands;
             if let Some(at) = commands.iter().position(|held| held == command) {
                 commands.remove(at);
             }
-            commands.is_empty()
-        };
-        if let Some(gate) = self.gate.get() {
-            gate.settle(SETTLING);
-            if last {
-                gate.cut();
-                gate.settle(SETTLING);
-            }
         }
-        self.keeper.take()
+        let Some(gate) = self.gate.get() else { return };
+        gate.settle(SETTLING);
+        let seen = self.keeper.seen();
+        // Another may have begun meanwhile.
+        if seen.commands.is_empty() {
+            gate.shut();
+            drop(seen);
+            gate.settle(SETTLING);
+        }
     }
 }
 
@@ -228,22 +265,11 @@ struct Seen {
     commands: Vec<String>,
     /// How many have ended.
     ended: u64,
-    refusals: Vec<Refusal>,
-    /// Refusals beyond those that are kept.
-    more: u64,
+    refusals: Refusals,
     /// What was answered, until a command has ended: a no is not asked about
     /// again either.
     answers: BTreeMap<Destination, Result<(), String>>,
     hosts: BTreeMap<String, HostRecord>,
-}
-
-/// A connection that did not come about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) to: String,
-    pub(super) why: String,
-    /// Whether a rule said so, and not the network.
-    pub(super) by_rule: bool,
 }
 
 /// What there was to see of connections while a command ran.
@@ -257,7 +283,7 @@ pub(super) struct Passed {
 impl Passed {
     /// Returns whether a rule refused a connection.
     pub(super) fn is_refused(&self) -> bool {
-        self.refusals.iter().any(|refusal| refusal.by_rule)
+        self.refusals.iter().any(Refusal::is_by_rule)
     }
 }
 
@@ -268,7 +294,8 @@ impl Doorkeeper {
         let mut seen = self.seen();
         let commands = std::mem::take(&mut seen.commands);
         let left = Seen { commands, ended: seen.ended + 1, ..Seen::default() };
-        let Seen { refusals, more, hosts, .. } = std::mem::replace(&mut *seen, left);
+        let Seen { refusals, hosts, .. } = std::mem::replace(&mut *seen, left);
+        let (refusals, more) = refusals.into_parts();
         Passed { refusals, more, hosts: hosts.into_values().collect() }
     }
 
@@ -389,8 +416,8 @@ impl Desk for Doorkeeper {
     fn tell(&self, event: &Event) {
         match event {
             Event::Closed { to, out, into, .. } => {
-                let name = to.to_string();
                 let mut seen = self.seen();
+                let name = self.reach.counted_as(&seen.hosts, to);
                 let host = seen.hosts.entry(name).or_insert_with_key(|name| HostRecord {
                     host: name.clone(),
                     ..HostRecord::default()
@@ -400,24 +427,10 @@ impl Desk for Doorkeeper {
                 host.bytes_in += into;
             }
             Event::Refused { to, reason, detail } => {
-                let by_rule = *reason != Reason::Unreachable;
                 let why = reason_of(detail);
-                let refusal = Refusal { to: shown(to), why: shown(why), by_rule };
-                let mut seen = self.seen();
-                if seen.refusals.contains(&refusal) {
-                    return;
-                }
-                // A name without a port was only looked up.
-                let is_lookup = |to: &str| !to.contains(':');
-                let same = |held: &&Refusal| is_lookup(&held.to) == is_lookup(&refusal.to);
-                let most = if is_lookup(&refusal.to) { MAX_LOOKUPS } else { MAX_REFUSED };
-                if seen.refusals.iter().filter(same).count() >= most {
-                    seen.more += 1;
-                    return;
-                }
-                seen.refusals.push(refusal);
-                drop(seen);
-                if by_rule {
+                let refusal = Refusal::new(*reason, to, why);
+                let by_rule = refusal.is_by_rule();
+                if self.seen().refusals.keep(refusal) && by_rule {
                     self.refused(to, *reason, why);
                 }
             }
@@ -439,7 +452,7 @@ fn reason_of(refusal: &str) -> &str {
 
 /// Returns what an agent should know about the connections of its command.
 pub(super) fn notes(passed: &Passed, allowed: &[String], failed: bool) -> Vec<String> {
-    let refused = passed.refusals.iter().filter(|refusal| refusal.by_rule);
+    let refused = passed.refusals.iter().filter(|refusal| refusal.is_by_rule());
     let mut notes: Vec<String> = refused
         .clone()
         .take(MAX_TOLD)
@@ -454,7 +467,7 @@ pub(super) fn notes(passed: &Passed, allowed: &[String], failed: bool) -> Vec<St
     if !notes.is_empty() {
         notes.push(reachable(allowed));
     }
-    let missed = passed.refusals.iter().filter(|refusal| !refusal.by_rule && failed);
+    let missed = passed.refusals.iter().filter(|refusal| !refusal.is_by_rule() && failed);
     notes.extend(missed.take(MAX_TOLD).map(|refusal| {
         format!("Note: '{}' is allowed but could not be reached: {}.", refusal.to, refusal.why)
     }));
@@ -464,4 +477,46 @@ pub(super) fn notes(passed: &Passed, allowed: &[String], failed: bool) -> Vec<St
 /// Returns what can be reached, as a note.
 pub(super) fn reachable(allowed: &[String]) -> String {
     format!("Note: Hosts that can be reached: {}", list(allowed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zonekeep_policy::hosts::Hosts;
+
+    #[test]
+    fn hosts_without_end_are_counted_together_and_hide_no_other() {
+        let allow = ["api.test", "*.wild.test", "*.other.test:8443", "in.wild.test:80"];
+        let pattern = |text: &str| Ruled::default_of(HostPattern::parse(text).unwrap());
+        let allow = allow.map(pattern).to_vec();
+        let reach = Reach {
+            network: Network::Hosts(Hosts { allow, ..Hosts::default() }),
+            at: At::Default,
+            presets: PresetHosts::new(),
+            consent: Ruled::default_of(Consent::Tool),
+        };
+        let mut hosts = BTreeMap::new();
+        let mut connect = |to: &str| {
+            let name = reach.counted_as(&hosts, &Destination::parse(to).unwrap());
+            hosts.entry(name.clone()).or_insert_with(HostRecord::default).connections += 1;
+            name
+        };
+        for n in 0..MAX_HOSTS {
+            let to = format!("n{n}.wild.test:443");
+            assert_eq!(connect(&to), to);
+        }
+        let cases = [
+            ("n0.wild.test:443", "n0.wild.test:443"),
+            ("more.wild.test:443", "*.wild.test"),
+            ("yet.more.wild.test:80", "*.wild.test"),
+            ("in.wild.test:80", "in.wild.test:80"),
+            ("a.other.test:8443", "*.other.test:8443"),
+            ("api.test:443", "api.test:443"),
+        ];
+        for (to, name) in cases {
+            assert_eq!(connect(to), name);
+        }
+        assert_eq!(hosts.len(), MAX_HOSTS + 4);
+        assert_eq!(hosts["*.wild.test"].connections, 2);
+    }
 }

@@ -7,6 +7,7 @@ mod enclose;
 mod exit;
 mod notes;
 pub(crate) mod outside;
+mod refusals;
 mod run;
 pub(crate) mod shell;
 

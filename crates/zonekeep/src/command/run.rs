@@ -56,7 +56,9 @@ impl Sandbox {
                     let stop = self.stop().fd().ok().map(Into::into);
                     let ear = self.ear().cloned();
                     let capture = Capture { input, stop, ear, ..Capture::default() };
-                    Ok(Ok((cwd, Running::start(&enclosed.tree, start, capture)?)))
+                    let running = Running::start(&enclosed.tree, start, capture);
+                    let running = running.inspect_err(|_| enclosed.leave(&command.line()));
+                    Ok(Ok((cwd, running?)))
                 }
                 Err(error) => Ok(Err(error)),
             }
@@ -90,7 +92,9 @@ impl Sandbox {
                 Ok((cwd, start)) => {
                     let stop = self.stop().fd().ok().map(Into::into);
                     let capture = Capture { stop, ..Capture::default() };
-                    Ok(Ok((cwd, Running::start(&enclosed.tree, start, capture)?)))
+                    let running = Running::start(&enclosed.tree, start, capture);
+                    let running = running.inspect_err(|_| enclosed.leave(&command.line()));
+                    Ok(Ok((cwd, running?)))
                 }
                 Err(error) => Ok(Err(error)),
             });
@@ -104,7 +108,10 @@ impl Sandbox {
         let line = command.line();
         Ok(self.background().add(line, running, move |output| match output {
             Ok(output) => sandbox.finish(written, &command, &enclosed, cwd, Some(output)),
-            Err(error) => sandbox.not_run(written, error),
+            Err(error) => {
+                enclosed.leave(&command.line());
+                sandbox.not_run(written, error)
+            }
         }))
     }
 
@@ -128,7 +135,11 @@ impl Sandbox {
         let written = self.announced(self.begin(command)?, command)?;
         let started =
             self.enclosed(command, |enclosed| match self.start(enclosed, command, terminal) {
-                Ok((cwd, start)) => Ok(Ok((cwd, enclosed.tree.command(start, stdio)?))),
+                Ok((cwd, start)) => {
+                    let process = enclosed.tree.command(start, stdio);
+                    let process = process.inspect_err(|_| enclosed.leave(&command.line()));
+                    Ok(Ok((cwd, process?)))
+                }
                 Err(error) => Ok(Err(error)),
             });
         match started {
@@ -256,7 +267,10 @@ impl Sandbox {
                 let ended = ended_with(code);
                 self.conclude(written, command, enclosed, cwd, &ended, None, Some(text))
             }
-            None => self.not_run(written, Error::unconfined(&command.line(), &failed)),
+            None => {
+                enclosed.leave(&command.line());
+                self.not_run(written, Error::unconfined(&command.line(), &failed))
+            }
         }
     }
 
