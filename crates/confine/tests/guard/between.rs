@@ -14,6 +14,12 @@ fn between(project: impl Fn() -> Project, then: impl Fn(&Project, &Sandbox<'_>))
     }
 }
 
+/// Changes a file by another name of it, and another one in memory.
+const UNTOLD: &str = r#"ln .envrc y; echo evil > y; rm y
+    python3 -c 'import mmap
+with open("a/b/.npmrc", "r+b") as file:
+    mmap.mmap(file.fileno(), 4)[0:4] = b"evil"'"#;
+
 fn put(project: &Project, path: &str, content: &str) {
     let path = project.zone().join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -53,6 +59,9 @@ pub(super) fn what_the_user_writes_between_commands() {
             assert!(run.caught.len() >= 5, "{run:?}");
             check(&run);
         }
+        // Ways that the kernel tells nobody of are seen at the end.
+        sandbox.run(UNTOLD).caught(&[".envrc", "a/b/.npmrc"]);
+        check(&sandbox.run("true"));
         // Nor is what they put beside it.
         let run = sandbox.run(
             "echo evil > .vscode/tasks.json; mkdir .vscode/new; echo evil > .vscode/deep/x

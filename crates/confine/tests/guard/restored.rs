@@ -88,4 +88,10 @@ pub(super) fn files_are_put_back_without_a_tree() {
     let config = project.read(".git/config");
     assert!(config.contains("mine") && !config.contains("evil"), "{config}");
     project.run("git commit --allow-empty -qm x; cat .envrc").succeeded().caught(&[]);
+    // By another name, which the kernel tells nobody of.
+    for backend in [Backend::None, Backend::Landlock] {
+        project.backend = backend;
+        project.run("ln .envrc y; echo evil > y; rm y").succeeded().caught(&[".envrc"]);
+        assert_eq!(project.read(".envrc"), "use x");
+    }
 }

@@ -74,7 +74,8 @@ impl Guard {
             // Before it is read, so that nothing can be written between.
             self.watches.add_content(spot.watch, spot.dir);
         }
-        if depends.is_some() || linked {
+        // What can be written can be written unseen: by another name, or in memory.
+        if depends.is_some() || linked || !may_fix {
             self.before.see(spot.zone, spot.path, spot.bares, spot.class);
         }
         let id = Identity::of(spot.dir, spot.name);
