@@ -60,7 +60,10 @@ impl Sandbox {
             return;
         }
         let confine = &self.shared().confine;
-        let Some(launcher) = confine.launcher.clone().or_else(Launcher::find) else { return };
+        let Some(launcher) = confine.launcher.clone().or_else(Launcher::find) else {
+            *refused = true;
+            return;
+        };
         let binds = self.zone_binds(true);
         let missing = |(mount, _): &(usize, _)| self.held().stores[*mount].get().is_none();
         let binds: Vec<_> = binds.into_iter().filter(missing).collect();
