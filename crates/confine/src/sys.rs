@@ -552,30 +552,37 @@ pub(crate) fn remove_shared_memory(id: i32) {
 /// Locks one byte of a file, for the open file and not for the process: the lock stays
 /// as long as anybody has it open. Others may hold the same lock.
 pub(crate) fn hold_byte(file: BorrowedFd<'_>, byte: i64) -> io::Result<()> {
-    lock_byte(file, libc::F_OFD_SETLK, libc::F_RDLCK, byte).map(drop)
+    lock_bytes(file, libc::F_OFD_SETLK, libc::F_RDLCK, (byte, 1)).map(drop)
 }
 
 /// Lets go of a byte, for everybody who has the same open file.
 pub(crate) fn release_byte(file: BorrowedFd<'_>, byte: i64) -> io::Result<()> {
-    lock_byte(file, libc::F_OFD_SETLK, libc::F_UNLCK, byte).map(drop)
+    lock_bytes(file, libc::F_OFD_SETLK, libc::F_UNLCK, (byte, 1)).map(drop)
+}
+
+/// Lets go of all bytes from one on.
+pub(crate) fn release_bytes(file: BorrowedFd<'_>, first: i64) -> io::Result<()> {
+    lock_bytes(file, libc::F_OFD_SETLK, libc::F_UNLCK, (first, 0)).map(drop)
 }
 
 /// Returns whether a byte is held by way of another open file.
 pub(crate) fn is_byte_held(file: BorrowedFd<'_>, byte: i64) -> io::Result<bool> {
-    Ok(lock_byte(file, libc::F_OFD_GETLK, libc::F_WRLCK, byte)? != libc::F_UNLCK)
+    Ok(lock_bytes(file, libc::F_OFD_GETLK, libc::F_WRLCK, (byte, 1))? != libc::F_UNLCK)
 }
 
-fn lock_byte(
+/// Has the kernel do something with the lock of some bytes, given by the first and how
+/// many there are: 0 for all that follow.
+fn lock_bytes(
     file: BorrowedFd<'_>,
     command: libc::c_int,
     kind: libc::c_int,
-    byte: i64,
+    (first, count): (i64, i64),
 ) -> io::Result<libc::c_int> {
     let mut lock = libc::flock {
         l_type: kind as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,
-        l_start: byte,
-        l_len: 1,
+        l_start: first,
+        l_len: count,
         l_pid: 0,
     };
     // SAFETY: the descriptor is open, and the kernel reads and writes a `flock`, which

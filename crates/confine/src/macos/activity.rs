@@ -13,8 +13,8 @@ impl Activity {
         Ok(Activity {})
     }
 
-    /// Says that commands run from now on.
-    pub fn begin(&self) -> io::Result<()> {
+    /// Says that commands run from now on that can write these directories.
+    pub fn begin<'d>(&self, _writable: impl IntoIterator<Item = &'d Path>) -> io::Result<()> {
         Ok(())
     }
 

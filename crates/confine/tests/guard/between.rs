@@ -130,7 +130,7 @@ pub(super) fn while_another_session_is_busy() {
         let other = project.activity();
         // The other one sees to what its commands do, and the user's is left alone.
         put(project, ".npmrc", "mine");
-        other.begin().unwrap();
+        other.begin([&*project.zone()]).unwrap();
         put(project, ".envrc", "mine or not");
         std::thread::sleep(Duration::from_millis(100));
         assert_eq!(project.read(".npmrc"), "mine");
@@ -140,7 +140,7 @@ pub(super) fn while_another_session_is_busy() {
         other.end();
         put(project, ".envrc", "mine");
         sandbox.run("true").caught(&[]);
-        other.begin().unwrap();
+        other.begin([&*project.zone()]).unwrap();
         put(project, ".yarnrc.yml", "mine");
         std::thread::sleep(Duration::from_millis(50));
         other.end();
@@ -157,7 +157,7 @@ pub(super) fn what_was_there_for_a_moment() {
         let zone = project.zone();
         let other = project.activity();
         put(project, "a", "evil");
-        other.begin().unwrap();
+        other.begin([&*project.zone()]).unwrap();
         let waker = races::keeper_stands_still(sandbox, Duration::from_millis(300));
         for _ in 0..100 {
             fs::rename(zone.join("a"), zone.join(".envrc")).unwrap();

@@ -285,7 +285,7 @@ impl Sandbox<'_> {
         let input = fs::File::open("/dev/null").unwrap();
         let stdio = [input.as_fd(), output.as_fd(), output.as_fd()];
         self.tree.take_in().unwrap();
-        self.activity.begin().unwrap();
+        self.activity.begin([&*zone]).unwrap();
         let process = self.tree.command(start, &stdio).unwrap();
         let ended = process.wait().unwrap();
         let caught = self.tree.settle().unwrap();

@@ -1,6 +1,7 @@
 //! Tells keepers whether commands run, in this session and others.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use zonekeep_confine::activity::Activity;
@@ -40,12 +41,17 @@ impl Busy {
         self.activity.get_or_init(make).as_ref()
     }
 
-    /// Says that a command is about to run. What has changed until now is the user's,
-    /// and taken in before.
-    pub(super) fn begin(&self, state: Option<&StateDir>, trees: &Trees) -> io::Result<Runs> {
+    /// Says that a command is about to run that can write these directories. What has
+    /// changed until now is the user's, and taken in before.
+    pub(super) fn begin(
+        &self,
+        state: Option<&StateDir>,
+        trees: &Trees,
+        writable: &[PathBuf],
+    ) -> io::Result<Runs> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let (0, Some(activity)) = (*running, self.activity(state)) {
-            for _ in 0..MAX_ROUNDS {
+        if let Some(activity) = self.activity(state) {
+            for _ in 0..if *running == 0 { MAX_ROUNDS } else { 0 } {
                 let behind = trees.with_news();
                 if behind.is_empty() {
                     break;
@@ -55,7 +61,11 @@ impl Busy {
                     let _ = tree.tree.take_in();
                 }
             }
-            activity.begin()?;
+            let begun = activity.begin(writable.iter().map(PathBuf::as_path));
+            if *running == 0 && begun.is_err() {
+                activity.end();
+            }
+            begun?;
         }
         *running += 1;
         Ok(Runs(()))

@@ -389,6 +389,18 @@ impl Sandbox {
         binds
     }
 
+    /// Returns the directories of the host that commands could write.
+    pub(super) fn writable_hosts(&self) -> Vec<PathBuf> {
+        let zones = self.grant().view().mounts().iter().enumerate();
+        let zones = zones.filter(|(_, mount)| mount.zone.mode.value == Mode::Rw);
+        let zones = zones.filter_map(|(number, _)| match self.backing(number) {
+            Backing::Host(ground) => Some(ground.real.clone()),
+            Backing::Memory(_) => None,
+        });
+        let places = self.places().iter().filter(|place| place.access == Access::Rw);
+        zones.chain(places.map(|place| place.host.clone())).collect()
+    }
+
     /// Makes the zones that do not exist yet, for a command that may write there.
     fn make_zones(&self) -> Result<(), Error> {
         for (number, mount) in self.grant().view().mounts().iter().enumerate() {

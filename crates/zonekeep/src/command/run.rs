@@ -218,7 +218,7 @@ impl Sandbox {
     /// Tells the keepers of all sandboxes that a command is about to run.
     fn announced(&self, mut written: Written, command: &Command) -> Result<Written, Error> {
         let shared = self.shared();
-        match shared.busy.begin(shared.state.as_ref(), &shared.trees) {
+        match shared.busy.begin(shared.state.as_ref(), &shared.trees, &self.writable_hosts()) {
             Ok(runs) => {
                 written.runs = Some(runs);
                 Ok(written)

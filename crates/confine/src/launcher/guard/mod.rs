@@ -218,7 +218,8 @@ impl Guard {
             return Err(Runs::Own);
         }
         let quiet = self.quiet.take().ok_or(Runs::Own)?;
-        let taken = quiet.during(|| {
+        let hosts: Vec<PathBuf> = self.zones.iter().map(|zone| zone.host.clone()).collect();
+        let taken = quiet.during(hosts.iter().map(PathBuf::as_path), || {
             self.act(View::Between);
             self.look_for_strays(Instant::now());
             if self.must_sweep || all && self.unwatched.is_some() {
