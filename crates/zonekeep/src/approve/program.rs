@@ -144,7 +144,9 @@ fn keeps_its_entries(directory: &Path) -> bool {
 }
 
 fn is_ours(facts: &fs::Metadata) -> bool {
-    [0, geteuid().as_raw()].contains(&facts.uid())
+    // In a user namespace the superuser may go by another number, as at the root.
+    let root = fs::symlink_metadata("/").map_or(0, |root| root.uid());
+    [0, geteuid().as_raw(), root].contains(&facts.uid())
 }
 
 impl Approver for Program {
