@@ -88,6 +88,40 @@ fn a_yes_for_a_pattern_covers_what_begins_so_and_nothing_that_does_more() {
     assert_eq!(lines(&asked), ["echo seven"]);
 }
 
+/// The question shows the directory and the script, so the answer is for these.
+#[test]
+fn a_yes_for_a_pattern_is_for_one_directory_and_one_script() {
+    let project = project()
+        .file("repo/Makefile", "test:\n\t@echo repo\nother:\n\t@echo other target\n")
+        .file("other/Makefile", "test:\n\t@echo elsewhere\n");
+    let (session, asked) = open(&project, |request| match request.pattern() {
+        Some("make test") => Answer::yes_for_pattern("make test"),
+        _ => Answer::no(),
+    });
+    let sandbox = session.sandbox();
+    let from = |cwd: &str, line: &str| {
+        let call = ShellCall { cwd: Some(cwd.to_owned()), ..ShellCall::new(line) };
+        sandbox.shell(&call).map(|_| ()).map_err(|error| error.code().to_owned())
+    };
+    assert_eq!(from("/repo", "make test"), Ok(()));
+    assert_eq!(lines(&asked), ["make test"]);
+    assert_eq!(from("/repo", "make test -s"), Ok(()));
+    assert_eq!(lines(&asked), [""; 0], "the answer holds where it was given");
+    for line in [
+        "make -C /other test",
+        "make -C../other test",
+        "make test --directory=/other",
+        "env -C /other make test",
+        "cd /other && make test",
+        "make other",
+    ] {
+        assert_eq!(from("/repo", line), Err("declined".to_owned()), "{line}");
+        assert_eq!(lines(&asked), [line]);
+    }
+    assert_eq!(from("/other", "make test"), Ok(()));
+    assert_eq!(lines(&asked), ["make test"], "another directory is another question");
+}
+
 #[test]
 fn a_yes_for_a_command_covers_it_exactly() {
     let project = project();

@@ -99,6 +99,154 @@ fn a_rule_for_a_program_does_not_cover_all_that_it_can_do() {
     }
 }
 
+/// Options that have a program work in another directory, or by another project's
+/// rules, in every spelling that its reader takes.
+#[test]
+fn a_rule_for_a_program_does_not_cover_another_directory() {
+    for (pattern, lines) in [
+        (
+            "make test",
+            &[
+                "make -C vendor/x test",
+                "make -Cvendor/x test",
+                "make test -C vendor/x",
+                "make -kC vendor/x test",
+                "make --directory=vendor/x test",
+                "make --directory vendor/x test",
+                "make --dir=vendor/x test",
+                "make -f vendor/x/Makefile test",
+                "make --file=vendor/x/Makefile test",
+                "make --makefile vendor/x/Makefile test",
+                "make -I vendor/x test",
+                "gmake test -C vendor/x",
+                "env -C vendor/x make test",
+                "env --chdir=vendor/x make test",
+                "nice env -C vendor/x make test",
+                "timeout 5 make -C vendor/x test",
+                "MAKEFLAGS=-Cvendor/x make test",
+            ][..],
+        ),
+        ("ninja check", &["ninja -C vendor/x check", "ninja -Cvendor/x check", "ninja -f x check"]),
+        ("cmake", &["cmake -S vendor/x", "cmake -Svendor/x", "cmake -B out", "cmake --build out"]),
+        ("cmake", &["cmake --install out", "cmake --build=out", "cmake -Hvendor/x"]),
+        ("ctest", &["ctest --test-dir out", "ctest --test-dir=out", "ctest -S x"]),
+        ("meson test", &["meson test -C out", "meson -C out test"]),
+        (
+            "git commit",
+            &[
+                "git -C vendor/x commit",
+                "git --git-dir=vendor/x/.git commit",
+                "git --git-dir vendor/x/.git commit",
+                "git --work-tree=vendor/x commit",
+                "git --work-tree vendor/x commit",
+                "git --bare commit",
+                "git --no-pager -C vendor/x commit",
+                "env -C vendor/x git commit",
+                "GIT_DIR=vendor/x/.git git commit",
+            ],
+        ),
+        ("hg commit", &["hg -R x commit", "hg --repository=x commit", "hg commit --cwd x"]),
+        ("jj commit", &["jj -R x commit", "jj commit --repository x"]),
+        ("gh pr create", &["gh pr create -R other/x", "gh --repo=other/x pr create"]),
+        (
+            "npm run build",
+            &[
+                "npm --prefix vendor/x run build",
+                "npm run build --prefix vendor/x",
+                "npm run build --prefix=vendor/x",
+                "npm run --pref=vendor/x build",
+                "npm -C vendor/x run build",
+                "npm -w x run build",
+                "npm run build --workspace=x",
+                "npm run build --workspaces",
+                "npm run build -ws",
+                "npm_config_prefix=x npm run build",
+            ],
+        ),
+        ("npm test", &["npm --prefix vendor/x test", "npm test -C vendor/x"]),
+        ("pnpm run build", &["pnpm -C x run build", "pnpm --dir x run build", "pnpm -r run build"]),
+        ("pnpm run build", &["pnpm --filter x run build", "pnpm -F x run build"]),
+        ("pnpm run build", &["pnpm -w run build", "pnpm --dir=x run build"]),
+        ("yarn build", &["yarn --cwd x build", "yarn --cwd=x build", "yarn build --cwd x"]),
+        ("bun run build", &["bun --cwd x run build", "bun run --cwd=x build"]),
+        ("bun run build", &["bun run --filter x build"]),
+        ("deno test", &["deno test --config x/deno.json", "deno test -c x/deno.json"]),
+        (
+            "cargo test",
+            &[
+                "cargo -C vendor/x test",
+                "cargo test --manifest-path vendor/x/Cargo.toml",
+                "cargo test --manifest-path=vendor/x/Cargo.toml",
+                "cargo test --manifest=vendor/x/Cargo.toml",
+                "cargo --config vendor/x test",
+                "cargo test --target-dir vendor/x",
+            ],
+        ),
+        ("go test", &["go -C vendor/x test", "go test -C vendor/x", "go test -C=vendor/x"]),
+        ("gradle test", &["gradle -p x test", "gradle --project-dir=x test", "gradle test -b x"]),
+        ("./gradlew test", &["./gradlew -p x test", "./gradlew test --project-dir x"]),
+        ("mvn test", &["mvn -f x test", "mvn test --file=x/pom.xml", "mvn test -fx/pom.xml"]),
+        ("just test", &["just -f x test", "just --justfile x -d y test", "just -d x test"]),
+        ("just test", &["just --working-directory=x test"]),
+        ("just", &["just vendor/x/test", "just ../test"]),
+        ("task test", &["task -d x test", "task --dir=x test", "task -t x test"]),
+        ("rake test", &["rake -f x test", "rake test --rakefile=x"]),
+        ("tox", &["tox -c x", "tox --root x", "tox --conf=x"]),
+        ("uv lock", &["uv --directory x lock", "uv lock --project=x", "uv lock --proj x"]),
+        ("poetry lock", &["poetry -C x lock", "poetry lock --directory=x", "poetry lock -P x"]),
+        ("composer show", &["composer -d x show", "composer show --working-dir=x"]),
+        ("bundle check", &["bundle check --gemfile=x", "bundle check --gemfile x"]),
+        ("dotnet test", &["dotnet test --project x", "dotnet test --project=x"]),
+        ("terraform plan", &["terraform -chdir=x plan", "terraform --chdir=x plan"]),
+        ("pytest", &["pytest --rootdir x", "pytest --rootdir=x", "pytest -c x", "pytest -cx"]),
+        ("pytest", &["pytest --config-file=x"]),
+        ("ruby", &["ruby -C x y.rb"]),
+        ("tar -x", &["tar -xf a -C x", "tar xf a --directory=x", "tar -xfa -Cx"]),
+        ("sudo", &["sudo -D x make", "sudo --chdir=x make"]),
+        ("tsc", &["tsc -p x", "tsc --project x", "tsc -b x"]),
+        ("swift build", &["swift build --package-path x"]),
+    ] {
+        for line in lines {
+            assert_eq!(approval(&[(pattern, "preApproved")], line), Approval::Ask, "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_rule_that_names_the_directory_covers_it() {
+    for (pattern, line) in [
+        ("make -C vendor/x test", "make -C vendor/x test"),
+        ("make -C vendor/x test", "make --directory=vendor/x test"),
+        ("make -C vendor/x test", "make test -Cvendor/x"),
+        ("make -C * test", "make -C vendor/x test"),
+        ("git -C sub commit", "git -C sub commit -m x"),
+        ("npm --prefix web run build", "npm --prefix=web run build"),
+        ("npm --prefix web run build", "npm -C web run build"),
+        ("cargo test --manifest-path x/Cargo.toml", "cargo test --manifest-path=x/Cargo.toml -q"),
+        ("cmake --build build", "cmake --build build"),
+        ("cmake -B build", "cmake -B build"),
+        ("env", "env"),
+        ("go -C x test", "go -C x test ./..."),
+        ("yarn --cwd web build", "yarn --cwd web build"),
+        ("git commit", "git commit -C HEAD"),
+    ] {
+        let got = approval(&[(pattern, "preApproved")], line);
+        assert_eq!(got, Approval::PreApproved, "{pattern}: {line}");
+    }
+    for (pattern, line) in [
+        ("make -C vendor/x test", "make test"),
+        ("make -C vendor/x test", "make -C vendor/y test"),
+        ("make -C vendor/x test", "make -C vendor/x -C ../y test"),
+        ("make -C sub test", "make -C sub -C sub test"),
+        ("git -C sub commit", "git -C sub -C .. commit"),
+        ("git -C sub commit", "git -C sub --git-dir=x commit"),
+        ("cmake --build build", "cmake --build build --build vendor/x"),
+    ] {
+        let got = approval(&[(pattern, "preApproved")], line);
+        assert_eq!(got, Approval::Ask, "{pattern}: {line}");
+    }
+}
+
 #[test]
 fn a_rule_for_a_program_covers_what_it_is_for() {
     for (pattern, line) in [

@@ -1,10 +1,10 @@
 //! The narrowest rule that would let a command run without a question.
 
+use super::args::Args;
 use super::decide::{Decided, Decision, decide};
-use super::known::base_name;
-use super::known::is_system;
+use super::known::hazards::{self, Hazard};
 use super::known::options::{self, OVERBROAD};
-use super::known::{lists, without_version, wrappers};
+use super::known::{base_name, is_system, lists, without_version, wrappers};
 use super::line::Word;
 use super::pattern::Pattern;
 use crate::grant::Grant;
@@ -27,13 +27,43 @@ pub struct Insert {
 /// The most rules that a proposal has.
 const MAX_RULES: usize = 4;
 
+/// Programs, their subcommands that say nothing without more words, and how many
+/// more it takes: `npm run` is every script there is, `npm run build` is one. An
+/// empty list is every subcommand.
+const NAMED_BY_MORE: &[(&str, &str, usize)] = &[
+    ("npm pnpm yarn", "run run-script rum urn", 1),
+    ("yarn", "workspace", 2),
+    ("yarn", "workspaces", 1),
+    ("turbo nx lerna moon lage", "run run-many exec", 1),
+    ("cargo", "nextest xtask make hack miri llvm-cov", 1),
+    ("swift", "package run", 1),
+    ("cabal stack", "run exec", 1),
+    ("zig", "build run", 1),
+    ("mix", "run do cmd", 1),
+    ("dart flutter", "run pub", 1),
+    ("dotnet", "tool", 2),
+    ("dotnet", "nuget", 1),
+    ("git", "stash remote reflog lfs flow bundle", 1),
+    ("jj", "git bookmark branch operation op workspace", 1),
+    ("brew", "services bundle", 1),
+    ("gh glab aws gcloud az", "", 1),
+];
+
+/// Returns how many words name what a program is told to do.
+fn named_by(name: &str, sub: &str) -> usize {
+    let names = |(programs, subs, _): &&(&str, &str, usize)| {
+        lists(programs, name) && (subs.is_empty() || lists(subs, sub))
+    };
+    1 + NAMED_BY_MORE.iter().find(names).map_or(0, |(.., more)| *more)
+}
+
 /// Returns the narrowest pattern for a command that was asked about.
 ///
 /// There is none for what is blocked, not known or dangerous, and none that
-/// would open more than the program and what it is told to do.
+/// would open more than the program, where it works, and what it is told to do.
 pub fn suggest(decided: &Decided) -> Option<String> {
     let clear = decided.approval == Approval::Ask
-        && decided.hazards.is_empty()
+        && decided.hazards.iter().all(|hazard| hazard.moves)
         && decided.unknown.is_none()
         && !decided.must_ask
         && !decided.wrapper;
@@ -49,13 +79,28 @@ pub fn suggest(decided: &Decided) -> Option<String> {
         return None;
     }
     let options = options::of(name);
+    // A pattern does not say which directory an earlier command of the line left.
+    let relative = !is_system(program) && !program.starts_with('/');
+    if decided.moved && (relative || hazards::depends_on_directory(name)) {
+        return None;
+    }
     let shown = if is_system(program) { name } else { program };
     let mut pattern = vec![quoted(shown)];
     if options.subcommands {
         // The options of the program itself come before what it is told to do.
-        let args = super::args::Args::read(decided.command.words.get(1..)?, options);
-        let sub = args.operands.first().filter(|operand| operand.after.is_none())?;
-        pattern.push(quoted(sub.word.known()?));
+        let args = Args::read(decided.command.words.get(1..)?, options);
+        for hazard in &decided.hazards {
+            pattern.extend(place(&args, hazard)?);
+        }
+        let operand = |at: usize| {
+            let operand = args.operands.get(at).filter(|operand| operand.after.is_none())?;
+            operand.word.known()
+        };
+        for at in 0..named_by(name, operand(0)?) {
+            pattern.push(quoted(operand(at)?));
+        }
+    } else if !decided.hazards.is_empty() {
+        return None;
     }
     let mut flags: Vec<&str> = Vec::new();
     for word in rest.iter().take_while(|word| **word != "--") {
@@ -67,6 +112,18 @@ pub fn suggest(decided: &Decided) -> Option<String> {
     }
     pattern.extend(flags.iter().map(|flag| quoted(flag)));
     Some(pattern.join(" "))
+}
+
+/// Returns an option that has a program work elsewhere, with the place; `None`
+/// where it is not clear which word that is.
+fn place(args: &Args<'_>, hazard: &Hazard) -> Option<Vec<String>> {
+    let mut held = args.flags.iter().filter(|flag| flag.name == hazard.what);
+    let flag = held.next().filter(|_| held.next().is_none())?;
+    let value = flag.value.as_ref()?.known()?;
+    Some(match flag.name.starts_with("--") {
+        true => vec![quoted(&format!("{}={value}", flag.name))],
+        false => vec![quoted(&flag.name), quoted(value)],
+    })
 }
 
 /// Returns the rules after which a line runs without a question, or `None` when

@@ -45,6 +45,8 @@ pub struct Decided {
     pub bounds: Bounds,
     /// Whether it only hands on another command of the line.
     pub wrapper: bool,
+    /// Whether it may start in another directory than the line does.
+    pub moved: bool,
 }
 
 /// What the rules say about a line.
@@ -326,6 +328,7 @@ fn decide_part(rules: &Rules, part: &Part, cwd: &AgentPath) -> Option<Decided> {
         grants,
         bounds,
         wrapper,
+        moved: part.moved,
         command: part.simple.clone(),
     })
 }

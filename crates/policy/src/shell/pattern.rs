@@ -539,9 +539,13 @@ impl Form {
         let flag = self.flags.iter().any(|flag| {
             flag.name.literal() == Some(what)
                 && flag.value.as_ref().is_none_or(|wanted| {
-                    let held = facts.args.flags.iter().filter(|held| held.is(what));
-                    held.filter_map(|held| held.value.as_ref())
-                        .all(|value| wanted.compare(value) == Match::Yes)
+                    let held: Vec<_> = facts.args.flags.iter().filter(|h| h.is(what)).collect();
+                    // Twice the same value may lead further: `-C sub -C sub`.
+                    held.len() == 1
+                        && held
+                            .iter()
+                            .filter_map(|held| held.value.as_ref())
+                            .all(|value| wanted.compare(value) == Match::Yes)
                 })
         });
         program || flag || self.operands.iter().any(|operand| operand.text.literal() == Some(what))

@@ -22,13 +22,7 @@ pub(crate) enum Key {
     },
     /// Commands that begin like this, where that matters the directory they
     /// start in, and what they get.
-    Pattern {
-        worker: Option<String>,
-        pattern: String,
-        cwd: Option<String>,
-        background: bool,
-        gets: String,
-    },
+    Pattern { worker: Option<String>, pattern: String, cwd: String, background: bool, gets: String },
     /// A worker that another one calls.
     Call { worker: Option<String>, callee: String },
     /// A host and port that commands connect to.

@@ -240,8 +240,8 @@ impl Sandbox {
         let pattern = |pattern: &str| Key::Pattern {
             worker: worker.clone(),
             pattern: pattern.to_owned(),
-            // A program that is named by where it lies is another one elsewhere.
-            cwd: pattern.contains('/').then(|| cwd.clone()),
+            // The same words do something else in another directory.
+            cwd: cwd.clone(),
             background: call.background,
             gets: gets.clone(),
         };

@@ -71,6 +71,11 @@ const fn tree(values: &'static str, bare: &'static str) -> Options {
     Options { values, bare, subcommands: true, ..SILENT }
 }
 
+/// The same, with the options whose value is where relative paths start.
+const fn moving(values: &'static str, moves: &'static str) -> Options {
+    Options { moves, ..tree(values, "-v --verbose -q --quiet --help --version") }
+}
+
 /// A program whose options are words after one dash.
 const ONE_DASH: Options = Options { style: Style::OneDash, ..SILENT };
 
@@ -279,8 +284,109 @@ static TABLE: &[(&str, Options)] = &[
     ),
     ("git", GIT),
     ("cargo", CARGO),
-    ("npm pnpm", NPM),
-    ("yarn bun deno", tree("--cwd --config -c", "--silent -s --verbose --json")),
+    ("npm", NPM),
+    (
+        "pnpm",
+        Options {
+            values: "--prefix -C --dir --registry --userconfig --globalconfig --cache --loglevel --filter -F --filter-prod --script-shell",
+            bare: "-s --silent -g --global --json -d --verbose -v --version --offline --ignore-scripts --if-present --force -f -w --workspace-root -r --recursive",
+            same: &[
+                ("--global", "-g"),
+                ("--silent", "-s"),
+                ("--dir", "-C"),
+                ("--filter", "-F"),
+                FORCE,
+            ],
+            moves: "--prefix -C -F -w -r --workspace-root --recursive",
+            ..NPM
+        },
+    ),
+    (
+        "yarn bun deno",
+        Options { moves: "--cwd", ..tree("--cwd --config -c", "--silent -s --verbose --json") },
+    ),
+    ("uv", moving("--directory --project --config-file --cache-dir", "--directory --project")),
+    (
+        "poetry",
+        Options {
+            same: &[("--directory", "-C"), ("--project", "-P")],
+            ..moving("-C --directory -P --project", "-C -P")
+        },
+    ),
+    ("composer", Options { same: &[("--working-dir", "-d")], ..moving("-d --working-dir", "-d") }),
+    (
+        "just",
+        Options {
+            same: &[("--justfile", "-f"), ("--working-directory", "-d")],
+            ..moving("-f --justfile -d --working-directory", "-f -d")
+        },
+    ),
+    (
+        "task go-task",
+        Options {
+            same: &[("--dir", "-d"), ("--taskfile", "-t")],
+            ..moving("-d --dir -t --taskfile", "-d -t")
+        },
+    ),
+    (
+        "rake",
+        tree(
+            "-f --rakefile -R --rakelibdir -I --libdir -r --require",
+            "-v --verbose -q --quiet -n --dry-run -s --silent -t --trace",
+        ),
+    ),
+    (
+        "mvn mvnw",
+        Options {
+            same: &[("--file", "-f")],
+            ..moving("-f --file -s --settings -P -pl --projects", "-f")
+        },
+    ),
+    (
+        "gradle gradlew",
+        Options {
+            same: &[("--project-dir", "-p"), ("--build-file", "-b")],
+            ..moving(
+                "-p --project-dir -b --build-file -c --settings-file -I --init-script -g --gradle-user-home",
+                "-p -b",
+            )
+        },
+    ),
+    (
+        "hg",
+        Options {
+            same: &[("--repository", "-R")],
+            ..moving("-R --repository --cwd --config", "-R --cwd")
+        },
+    ),
+    (
+        "jj",
+        Options {
+            same: &[("--repository", "-R")],
+            ..moving("-R --repository --config --config-file", "-R")
+        },
+    ),
+    ("gh glab", Options { same: &[("--repo", "-R")], ..tree("-R --repo", "--help --version") }),
+    ("dotnet", moving("--project", "--project")),
+    (
+        "ninja samu",
+        Options {
+            values: "-C -f -j -k -l -d -t -w",
+            bare: "-n -v --version --verbose --quiet",
+            moves: "-C",
+            subcommands: true,
+            ..SILENT
+        },
+    ),
+    (
+        "ant",
+        Options {
+            values: "-f -file -buildfile -lib -logger -listener",
+            subcommands: true,
+            ..ONE_DASH
+        },
+    ),
+    ("meson", Options { moves: "-C", ..tree("-C", "-v --verbose -q --quiet --help --version") }),
     (
         "docker podman nerdctl",
         tree(
@@ -310,10 +416,13 @@ static TABLE: &[(&str, Options)] = &[
         ),
     ),
     (
-        "uv poetry pipenv conda gem bundle rustup brew apt apt-get apk dnf yum systemctl gh glab hg svn jj aws gcloud az vagrant flutter dart dotnet composer mix npx nix snap flatpak service ip mise asdf just task pre-commit tox nox mvn gradle sbt bazel",
+        "pipenv pdm rye hatch pixi conda gem bundle rustup brew apt apt-get apk dnf yum systemctl svn aws gcloud az vagrant flutter dart mix npx nix snap flatpak service ip mise asdf pre-commit tox nox sbt bazel swift zig dub cabal stack invoke inv fab gulp grunt turbo nx lerna rush moon lage mage poe doit makers ng scons",
         tree("", "-v --verbose -q --quiet --help --version"),
     ),
-    ("go", Options { style: Style::OneDash, subcommands: true, ..SILENT }),
+    (
+        "go",
+        Options { style: Style::OneDash, values: "-C", moves: "-C", subcommands: true, ..SILENT },
+    ),
     (
         "terraform tofu",
         Options { style: Style::OneDash, subcommands: true, moves: "-chdir", ..SILENT },
@@ -321,8 +430,12 @@ static TABLE: &[(&str, Options)] = &[
     ("openssl", Options { style: Style::OneDash, subcommands: true, ..SILENT }),
     ("find", Options { style: Style::OneDash, complete: false, ..SILENT }),
     (
-        "java javac kotlinc scala gcc g++ cc c++ clang clang++ ld ffmpeg ffprobe ffplay convert magick mogrify identify ant qemu-system-x86_64 qemu-img xrandr iptables sqlite3 dot cmake latex pdflatex xelatex lualatex tex pdftex luatex exiftool",
+        "java javac kotlinc scala gcc g++ cc c++ clang clang++ ld ffmpeg ffprobe ffplay convert magick mogrify identify qemu-system-x86_64 qemu-img xrandr iptables sqlite3 dot latex pdflatex xelatex lualatex tex pdftex luatex exiftool",
         ONE_DASH,
+    ),
+    (
+        "cmake",
+        Options { values: "-S -B -build -install -G -A -T -t -target -preset -config", ..ONE_DASH },
     ),
     ("python python3 pypy pypy3", whole("-c -m -W -X --check-hash-based-pycs")),
     (
@@ -497,7 +610,7 @@ const CARGO: Options = Options {
     bare: "-v --verbose -q --quiet --offline --locked --frozen --list -V --version --release -r --workspace --all --all-targets --all-features --no-default-features --lib --bins --tests --no-run",
     complete: false,
     same: &[("--release", "-r"), ("--verbose", "-v"), ("--quiet", "-q"), ("--package", "-p")],
-    moves: "-C",
+    moves: "-C --manifest-path",
     everything: "",
     subcommands: true,
     subs: &[],
@@ -505,11 +618,17 @@ const CARGO: Options = Options {
 
 const NPM: Options = Options {
     style: Style::Clusters,
-    values: "--prefix -C --dir -w --workspace --registry --userconfig --globalconfig --cache --loglevel --filter --script-shell",
+    values: "--prefix -C -w --workspace --registry --userconfig --globalconfig --cache --loglevel --script-shell",
     bare: "-s --silent -g --global --json -d --verbose -v --version --offline --ignore-scripts --no-audit --no-fund --if-present --workspaces -ws --force -f",
     complete: false,
-    same: &[("--global", "-g"), ("--silent", "-s"), FORCE],
-    moves: "--prefix -C --dir",
+    same: &[
+        ("--global", "-g"),
+        ("--silent", "-s"),
+        ("--workspace", "-w"),
+        ("-C", "--prefix"),
+        FORCE,
+    ],
+    moves: "--prefix -w --workspaces",
     everything: "",
     subcommands: true,
     subs: &[],

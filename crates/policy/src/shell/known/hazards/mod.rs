@@ -4,6 +4,7 @@
 //! A rule that allows a program without a question does not cover these, unless
 //! its pattern names them.
 
+mod elsewhere;
 mod scripts;
 mod table;
 
@@ -24,6 +25,8 @@ pub struct Hazard {
     pub what: String,
     /// What it does; follows "it".
     pub why: &'static str,
+    /// Whether all it does is to have the program work somewhere else.
+    pub moves: bool,
 }
 
 /// Commands that have the shell, or git, read a text again as a command.
@@ -80,24 +83,36 @@ const RUNS: &str = "runs another program";
 const WRITES: &str = "writes a file";
 const CHANGES: &str = "changes what the rest of the line does";
 const READS_CODE: &str = "runs what it reads";
+const ELSEWHERE: &str = "works in another directory";
+const OTHER_RULES: &str = "takes its rules from another file";
 
-/// The rows of the table, by program.
-static BY_NAME: LazyLock<HashMap<&str, Vec<&Row>>> = LazyLock::new(|| {
-    let mut rows: HashMap<&str, Vec<&Row>> = HashMap::new();
-    for row in table::TABLE {
+/// The rows of a table, by program.
+type ByName = HashMap<&'static str, Vec<&'static Row>>;
+
+static BY_NAME: LazyLock<ByName> = LazyLock::new(|| by_name(table::TABLE));
+static MOVES_BY_NAME: LazyLock<ByName> = LazyLock::new(|| by_name(elsewhere::TABLE));
+
+fn by_name(table: &'static [Row]) -> ByName {
+    let mut rows = ByName::new();
+    for row in table {
         for name in row.0.split(' ') {
             rows.entry(name).or_default().push(row);
         }
     }
     rows
-});
+}
 
 /// Returns the rows for a program, or for the one that it is a version of:
 /// `python3.11` is a `python`.
-fn rows(name: &str) -> &'static [&'static Row] {
+fn rows(table: &'static ByName, name: &str) -> &'static [&'static Row] {
     let plain = without_version(name);
-    let found = BY_NAME.get(name).or_else(|| BY_NAME.get(plain));
+    let found = table.get(name).or_else(|| table.get(plain));
     found.map(Vec::as_slice).unwrap_or_default()
+}
+
+/// Returns whether a program does other work in another directory.
+pub(crate) fn depends_on_directory(name: &str) -> bool {
+    !rows(&MOVES_BY_NAME, name).is_empty()
 }
 
 /// Variables that change only how things look.
@@ -133,14 +148,18 @@ const NOWHERE: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr"];
 
 /// Returns everything that a command does beyond what its name says.
 pub(crate) fn of(facts: &Facts<'_>) -> Vec<Hazard> {
-    let mut found = Vec::new();
-    let mut add = |what: &str, why| {
-        let hazard = Hazard { what: what.to_owned(), why };
+    let mut found: Vec<Hazard> = Vec::new();
+    let mut put = |what: &str, why, moves| {
+        let hazard = Hazard { what: what.to_owned(), why, moves };
         if !found.contains(&hazard) {
             found.push(hazard);
         }
     };
-    for (_, what, why) in rows(facts.name) {
+    for (_, what, why) in rows(&MOVES_BY_NAME, facts.name) {
+        shows(facts, what, |what| put(what, why, true));
+    }
+    let mut add = |what: &str, why| put(what, why, false);
+    for (_, what, why) in rows(&BY_NAME, facts.name) {
         shows(facts, what, |what| add(what, why));
     }
     if wrappers::is_opaque(facts.name) {
@@ -178,7 +197,7 @@ pub(crate) fn of(facts: &Facts<'_>) -> Vec<Hazard> {
     for (name, value) in &facts.simple.assignments {
         let plain = value.known().is_some_and(|value| !value.contains('/'));
         match name.as_str() {
-            // A wrapper that takes variables away, with its option.
+            // A wrapper that takes variables away or changes the directory, with its option.
             name if name.contains(' ') => add(name, CHANGES),
             name if HARMLESS.contains(&name) && plain => {}
             name => add(&format!("{name}="), CHANGES),

@@ -107,6 +107,11 @@ pub(super) static TABLE: &[Row] = &[
     // git.
     ("git", Globals("-c --config-env"), "sets configuration, which can name programs"),
     ("git", Globals("--exec-path -p"), RUNS),
+    (
+        "hg jj svn",
+        Flags("--config --config-file --config-toml --config-dir --config-option"),
+        "sets configuration, which can name programs",
+    ),
     ("git", Flags("--upload-pack --receive-pack"), RUNS),
     ("git", Globals("--git-dir --work-tree"), "takes its configuration from elsewhere"),
     ("git", Flags("--ext-diff --textconv --open-files-in-pager"), RUNS),
@@ -170,11 +175,15 @@ pub(super) static TABLE: &[Row] = &[
     ("yq", Flags("-i --inplace -s --split-exp"), "changes files in place"),
     // Building.
     (
-        "make gmake",
+        "make gmake bmake pmake",
         Flags("--eval -E -f -I --include-dir"),
         "runs rules that are given as an argument",
     ),
-    ("make gmake", Text("", |text| text.contains('=')), "sets a variable, which can name programs"),
+    (
+        "make gmake bmake pmake",
+        Text("", |text| text.contains('=')),
+        "sets a variable, which can name programs",
+    ),
     ("cargo", Flags("--config -Z"), "sets configuration, which can name programs"),
     ("cargo", Sub("install run publish login yank owner fix"), "runs or publishes programs"),
     (
@@ -449,7 +458,10 @@ pub(super) static TABLE: &[Row] = &[
         "loads code or runs another program",
     ),
     ("cmake", FlagBegins("-P -E -C -D"), "runs code, or sets what can name programs"),
-    ("ninja", Flags("-f -t"), "runs rules from another file"),
+    ("ninja samu", Flags("-f -t"), "runs rules from another file"),
+    ("ctest", Flags("-S -SP --script -D --dashboard"), READS_CODE),
+    ("ant", Flags("-lib -propertyfile -logger -listener -inputhandler"), "loads code"),
+    ("sbt", FlagBegins("-D --sbt-jar -sbt-jar -J"), "sets what can name programs"),
     ("cargo", Begins("+"), "chooses another toolchain"),
     ("cargo", Sub("r rustc rustdoc vendor add"), "runs programs or takes others in"),
     ("cargo", SubFlags("doc d", "--open"), RUNS),
@@ -556,7 +568,7 @@ pub(super) static TABLE: &[Row] = &[
     (
         "go",
         Flags(
-            "-C -cpuprofile -memprofile -coverprofile -blockprofile -mutexprofile -trace -outputdir -pkgdir -asmflags -compiler -work",
+            "-cpuprofile -memprofile -coverprofile -blockprofile -mutexprofile -trace -outputdir -pkgdir -asmflags -compiler -work",
         ),
         "writes a file or runs another program",
     ),
@@ -607,20 +619,18 @@ pub(super) static TABLE: &[Row] = &[
     ),
     (
         "mvn",
-        Flags("-f --file -s --settings -gs --global-settings -t --toolchains"),
+        Flags("-s --settings -gs --global-settings -t --toolchains"),
         "takes its rules from another file",
     ),
     (
         "gradle gradlew",
-        Flags(
-            "-I --init-script -b --build-file -c --settings-file -p --project-dir -g --gradle-user-home",
-        ),
+        Flags("-I --init-script -c --settings-file -g --gradle-user-home"),
         "takes its rules from another file",
     ),
     ("bazel", Sub("run"), RUNS),
     ("bazel", Flags("--bazelrc --run_under --override_repository"), RUNS),
     (
-        "just task rake tox nox",
+        "just task go-task rake tox nox invoke inv fab pre-commit",
         Flags(
             "-f --justfile --rakefile -t --taskfile -c --command --shell --set --chooser -e --edit --execute -r --require",
         ),

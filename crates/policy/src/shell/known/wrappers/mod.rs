@@ -154,19 +154,20 @@ fn by_options(simple: &Simple, row: &Row, always: bool) -> Option<Unwrapped> {
             return None;
         }
         let option = read_option(text, row);
-        moved |= row.moves.split(' ').any(|moves| is_option(text, moves));
         execs |= matches!(text, "-x" | "--exec");
         let letters = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         let has = |option: &&str| {
             option.len() == 2 && letters.is_some_and(|letters| letters.contains(&option[1..]))
         };
-        // A letter may stand in the middle of others, or before its value.
-        moved |= row.moves.split(' ').any(|option| has(&option));
         let asks = matches!(name, "sudo" | "doas");
         shells |= asks && (matches!(text, "--login" | "--shell") || has(&"-i") || has(&"-s"));
-        // What is taken away changes what the command does as much as what is set.
-        let takes = |option: &&str| !option.is_empty() && (is_option(text, option) || has(option));
-        if let Some(option) = row.takes.split(' ').find(takes) {
+        // A letter may stand in the middle of others, or before its value.
+        let held = |option: &&str| !option.is_empty() && (is_option(text, option) || has(option));
+        let moves = row.moves.split(' ').find(held);
+        moved |= moves.is_some();
+        // A variable that is taken away and another directory change what the command
+        // does as much as a variable that is set.
+        if let Some(option) = row.takes.split(' ').find(held).or(moves) {
             assignments.push((format!("{name} {option}"), Word::Known(String::new())));
         }
         if row.inner == Inner::Xargs {
