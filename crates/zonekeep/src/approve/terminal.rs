@@ -24,6 +24,9 @@ const MIN_FOLD: usize = 20;
 const TAB: usize = 8;
 /// The most parts of a command that are shown before the rest is on request.
 const MAX_PARTS: usize = 20;
+/// A question with more lines than this ends with what is asked: its head may have
+/// scrolled off the screen.
+const SHORT: usize = 16;
 /// How often an answer that means nothing is asked again.
 const MAX_TRIES: usize = 3;
 
@@ -118,7 +121,9 @@ fn read_line(input: &mut dyn BufRead) -> io::Result<Option<String>> {
 /// change. Nothing in it can hide, or look like a line of Zonekeep's own. Also returns
 /// whether that is all; where it is not, the text begins by saying so.
 pub fn written(request: &Request) -> (String, bool) {
-    let text = Page { fold: FOLD }.question(request, Amount::Form);
+    let page = Page { fold: FOLD };
+    let mut text = page.question(request, Amount::Form);
+    page.head_again(&mut text, request);
     let text = text.trim_start_matches('\n');
     let shown = |text: &str| text.lines().count() <= MAX_FORM_LINES;
     let command = request.command.as_ref();
@@ -270,12 +275,41 @@ impl Page {
             }
             None => {
                 let offer = "s  yes, and do not ask about this again in this session: ";
-                let what = format!("{} {}", one_line(&request.verb), quoted(&request.path));
-                self.fold(&mut text, "  ", &format!("{offer}{what}"));
+                self.fold(&mut text, "  ", &format!("{offer}{}", deed(request)));
             }
         }
         text.push_str("  n  no\n");
+        self.head_again(&mut text, request);
         text
+    }
+
+    /// Ends a long question with what is asked, so that it stands above the prompt.
+    fn head_again(self, text: &mut String, request: &Request) {
+        if text.lines().count() <= SHORT {
+            return;
+        }
+        if request.partial {
+            text.push_str("  only part of what would change is shown\n");
+        }
+        for (name, value) in request.details.iter().filter(|(name, _)| name == "executable") {
+            self.fold(text, "  ", &format!("{}: {}", one_line(name), one_line(value)));
+        }
+        let who = one_line(request.worker.as_deref().unwrap_or("The agent"));
+        let what = match &request.command {
+            None => deed(request),
+            Some(command) => {
+                let line = one_line(&command.line);
+                let length = line.chars().count();
+                match length <= self.fold {
+                    true => format!("run in {}: {line}", quoted(&command.cwd)),
+                    false => {
+                        let cwd = quoted(&command.cwd);
+                        format!("run the command of {length} characters above, in {cwd}")
+                    }
+                }
+            }
+        };
+        self.fold(text, "  ", &format!("{who} wants to {what}"));
     }
 
     /// Writes out who wants what, why it is asked, what would change.
@@ -403,6 +437,15 @@ fn without_tabs(line: &str) -> String {
     out
 }
 
+/// Returns what would be done to files, on one line.
+fn deed(request: &Request) -> String {
+    let deed = format!("{} {}", one_line(&request.verb), quoted(&request.path));
+    match &request.to {
+        Some(to) => format!("{deed} to {}", quoted(to)),
+        None => deed,
+    }
+}
+
 /// Writes a text so that it stays on its line and hides nothing.
 fn one_line(text: &str) -> String {
     visible(text).replace('\n', "\\n").replace('\t', "\\t")
@@ -500,6 +543,35 @@ mod tests {
         let whole = PAGE.render(&request(), Amount::All);
         assert!(whole.contains("+new\\u{1b}[2J"), "{whole}");
         assert!(!whole.contains('\x1b') && !whole.contains('\u{202e}'));
+    }
+
+    #[test]
+    fn a_long_question_ends_with_what_is_asked() {
+        let head = "The agent wants to write '/output/a\\u{202e}.md'";
+        let mut long = Request { worker: None, ..request() };
+        let shown = PAGE.render(&long, Amount::Beginning);
+        assert_eq!(shown.matches(head).count(), 1, "{shown}");
+        long.diff = Some("+  y  yes\n".repeat(MAX_DIFF_LINES));
+        long.partial = true;
+        long.details.push(("executable".into(), "true".into()));
+        for amount in [Amount::Beginning, Amount::All] {
+            let shown = PAGE.render(&long, amount);
+            let last: Vec<&str> = shown.lines().rev().take(4).collect();
+            let want = [head, "executable: true", "only part of what would change is shown"];
+            assert_eq!(last[..3].iter().map(|line| line.trim()).collect::<Vec<_>>(), want);
+            assert_eq!(last[3], "  n  no");
+        }
+        assert!(written(&long).0.trim_end().ends_with(head), "{}", written(&long).0);
+        for (line, want) in [
+            ("true\n".repeat(30), "run the command of 180 characters above, in '/repo'"),
+            ("true".to_owned(), "run in '/repo': true"),
+        ] {
+            let mut asked = command(&line);
+            let parts = &mut asked.command.as_mut().unwrap().parts;
+            *parts = vec![parts[1].clone(); 10];
+            let shown = PAGE.render(&asked, Amount::Beginning);
+            assert!(shown.trim_end().ends_with(want), "{shown}");
+        }
     }
 
     #[test]
