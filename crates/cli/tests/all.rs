@@ -44,6 +44,7 @@ mod run_terminal;
 mod schema;
 mod shell;
 mod shell_session;
+mod shown;
 mod tool;
 mod trust;
 mod work;

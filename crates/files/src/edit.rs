@@ -6,6 +6,7 @@ use std::fmt;
 use zonekeep_policy::Place;
 
 use crate::fault::Fault;
+use crate::fingerprint;
 use crate::hash;
 use crate::nearest::with_similar;
 use crate::preview::unified;
@@ -212,6 +213,10 @@ pub fn edit(
         let file =
             dir.open_file(target.name).map_err(|fault| with_similar(store, place.path(), fault))?;
         let bytes = read_up_to(&*file, limit)?;
+        let shown = place.shown();
+        if shown.is_some_and(|shown| shown != fingerprint::of_base(&bytes, file.meta())) {
+            return Err(Fault::Changed { what: "the file" });
+        }
         if let Some(expected) = expected_hash {
             let current = hash::hash(&bytes);
             if current != expected {
@@ -240,6 +245,13 @@ pub fn edit(
         });
     }
     Err(Fault::Busy)
+}
+
+/// Returns the content that edits make of another one, of at most `limit` bytes.
+pub(crate) fn result(bytes: &[u8], edits: &[Edit], limit: u64) -> Result<Vec<u8>, Fault> {
+    let decoded = decode(bytes)?;
+    let applied = apply_within(&decoded.text, &normalised(edits, decoded.endings), limit)?;
+    decoded.encode(&applied.text)
 }
 
 fn decode(bytes: &[u8]) -> Result<Decoded, Fault> {

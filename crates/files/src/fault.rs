@@ -73,6 +73,15 @@ pub enum Fault {
         /// The hash of the content now; none if the file is gone.
         current: Option<String>,
     },
+    /// Something else is there than what the user said yes to.
+    #[error(
+        "{what} changed while the question was open.\nThe approval was for what it was before: \
+         call again to ask about what it is now"
+    )]
+    Changed {
+        /// The file, the directory or the destination.
+        what: &'static str,
+    },
     /// The edits do not fit the text.
     #[error(transparent)]
     Edit(#[from] EditFault),
@@ -82,6 +91,12 @@ pub enum Fault {
     /// The directory to remove has entries.
     #[error("the directory is not empty.\nRemove what is in it first")]
     NotEmpty,
+    /// The directory has more entries than a question can be put about.
+    #[error("the directory has more than {limit} entries.\nMove what is in it one by one")]
+    TooMany {
+        /// The most entries.
+        limit: usize,
+    },
     /// Links lead to a file that needs consent of its own.
     #[error("links on the way lead to a guarded file.\nUse the file's own path")]
     Guarded,
@@ -191,6 +206,8 @@ impl Fault {
             Fault::Suffix { .. } => "suffix",
             Fault::PastEnd { .. } => "past_end",
             Fault::Stale { .. } => "stale",
+            Fault::Changed { .. } => "changed",
+            Fault::TooMany { .. } => "too_many",
             Fault::Edit(EditFault::NoMatch { .. }) => "no_match",
             Fault::Edit(EditFault::Ambiguous { .. }) => "ambiguous",
             Fault::Edit(_) | Fault::Unencodable { .. } => "bad_edit",
@@ -274,6 +291,8 @@ mod tests {
             Fault::TooLarge { size: 2, limit: 1 },
             Fault::PastEnd { total_lines: 3 },
             Fault::Stale { current: None },
+            Fault::Changed { what: "the file" },
+            Fault::TooMany { limit: 1 },
             Fault::Exists,
             Fault::NotEmpty,
             Fault::Guarded,

@@ -24,6 +24,7 @@
 pub mod delete;
 pub mod edit;
 pub mod fault;
+mod fingerprint;
 pub mod hash;
 pub mod host;
 mod ignored;

@@ -12,8 +12,11 @@ use std::time::{Duration, Instant, SystemTime};
 use zonekeep_policy::path::{RelPath, is_plain_name};
 
 use crate::fault::Fault;
+use crate::fingerprint;
 use crate::lookup::{self, link_target};
-use crate::root::{Dir, File, Held, Kind, Lock, Meta, Overwrite, Source, Store, Version};
+use crate::root::{
+    Dir, File, Held, Kind, Lock, Meta, Overwrite, Permissions, Source, Store, Version,
+};
 
 /// How long somebody else may hold a directory before we give up.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -285,7 +288,11 @@ impl Dir for MemoryDir {
     ) -> Result<bool, Fault> {
         let (bytes, mode) = match source {
             Source::Bytes(bytes) => (bytes.to_vec(), 0o644),
-            Source::File { file, limit } => (read_all(file, limit)?, file.meta().mode & 0o777),
+            Source::File { file, limit, shown, .. } => {
+                let (bytes, mode) = (read_all(file, limit)?, file.meta().mode);
+                fingerprint::is_shown(shown, &fingerprint::sha256(&bytes), mode)?;
+                (bytes, mode & 0o777)
+            }
             Source::Joined { file, tail } => {
                 let mut bytes = read_all(file, None)?;
                 bytes.extend_from_slice(tail);
@@ -296,7 +303,11 @@ impl Dir for MemoryDir {
         let (mode, created) = match nodes.find(self.id, name)? {
             None => (mode, true),
             Some((_, node)) => {
-                let mode = self.file(node)?.mode & 0o777;
+                let replaced = self.file(node)?.mode & 0o777;
+                let mode = match source {
+                    Source::File { permissions: Permissions::OfSource, .. } => mode,
+                    _ => replaced,
+                };
                 if overwrite == Overwrite::No {
                     return Err(Fault::Exists);
                 }

@@ -1,5 +1,6 @@
 //! Reading: pages of text, images, raw bytes.
 
+use sha2::{Digest, Sha256};
 use zonekeep_policy::Place;
 
 use crate::fault::Fault;
@@ -203,6 +204,25 @@ pub(crate) fn hash_of(file: &dyn File) -> Result<String, Fault> {
         position += length as u64;
         if length < buffer.len() {
             return Ok(hasher.finish());
+        }
+    }
+}
+
+/// Returns the SHA-256 of an open file of at most `limit` bytes.
+pub(crate) fn sha256_of(file: &dyn File, limit: u64) -> Result<[u8; 32], Fault> {
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; file.meta().size.saturating_add(1).clamp(4096, CHUNK as u64) as usize];
+    let mut done = 0;
+    loop {
+        match file.read_at(&mut buffer, done)? {
+            0 => return Ok(hash.finalize().into()),
+            length => {
+                hash.update(&buffer[..length]);
+                done += length as u64;
+            }
+        }
+        if done > limit {
+            return Err(Fault::TooLarge { size: file.meta().size.max(done), limit });
         }
     }
 }

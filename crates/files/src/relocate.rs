@@ -7,12 +7,10 @@ use zonekeep_policy::guard::Reach;
 use zonekeep_policy::path::RelPath;
 
 use crate::fault::Fault;
+use crate::fingerprint::{self, MAX_ENTRIES, is_as_shown};
 use crate::nearest::with_similar;
-use crate::root::{File, Kind, Overwrite, Source, Store};
+use crate::root::{Dir, File, Kind, Overwrite, Permissions, Source, Store};
 use crate::target::{Parents, Target, open_file, within};
-
-/// How many entries of a directory are looked through before it is moved.
-const MAX_LOOKED_THROUGH: usize = 200_000;
 
 /// What was moved or copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +26,11 @@ pub struct Relocated {
 /// Gives a file, link or directory another place. Missing directories are made.
 ///
 /// Between two stores only files move, by their content: what arrives is a new
-/// file, and the old one is removed once it is safely there.
+/// file, and the old one is removed once it is safely there. A file that a question
+/// showed always moves like that, because a process that has the old file open could
+/// still write to it after a rename. A directory or a link that a question showed is
+/// compared before the rename and after it, and goes back where it is another one;
+/// files in the directory that a process has open stay open.
 pub fn rename(
     from_store: &dyn Store,
     from: &Place,
@@ -61,10 +63,21 @@ pub fn rename(
         {
             return Err(Fault::HoldsGuarded { path });
         }
-        if same_store && any_kind {
+        let by_content = meta.kind == Kind::File && from.shown().is_some();
+        if same_store && any_kind && !by_content {
             let dir = target.dir();
+            let before = compared(from_store, from, source.dir(), source.name, meta.kind)?;
+            if overwrite == Overwrite::Yes {
+                is_as_shown(dir, target.name, to.shown(), "the destination")?;
+            }
             let created = matches!(dir.stat(target.name), Err(Fault::NotFound { .. }));
             if source.dir().rename(source.name, dir, target.name, overwrite)?.is_some() {
+                if before == Compared::AsShown
+                    && let Err(fault) = compared(to_store, from, dir, target.name, meta.kind)
+                {
+                    dir.rename(target.name, source.dir(), source.name, Overwrite::No)?;
+                    return Err(fault);
+                }
                 let bytes = if meta.kind == Kind::File { meta.size } else { 0 };
                 return Ok(Relocated { kind: meta.kind, bytes, created });
             }
@@ -72,7 +85,8 @@ pub fn rename(
         match meta.kind {
             Kind::File => {
                 let file = source.dir().open_file(source.name)?;
-                let relocated = copy_to(&*file, from, &target, overwrite)?;
+                let permissions = Permissions::OfSource;
+                let relocated = copy_to(&*file, from, &target, overwrite, permissions)?;
                 if source.dir().stat(source.name)?.version != file.meta().version {
                     // Written to meanwhile: it stays, so that nothing is lost.
                     return Err(Fault::Stale { current: None });
@@ -88,6 +102,34 @@ pub fn rename(
     target.settle(to_store, outcome)
 }
 
+/// Whether an entry was compared with what a question showed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Compared {
+    AsShown,
+    NotAsked,
+}
+
+/// Fails unless a directory or link is the one that a question showed at `from`.
+fn compared(
+    store: &dyn Store,
+    from: &Place,
+    dir: &dyn Dir,
+    name: &[u8],
+    kind: Kind,
+) -> Result<Compared, Fault> {
+    let Some(shown) = from.shown() else { return Ok(Compared::NotAsked) };
+    let (found, what) = match kind {
+        Kind::Dir => {
+            let top = dir.real_path().join(name);
+            (fingerprint::tree(store, &top, 0)?.fingerprint, "the directory")
+        }
+        Kind::Link => (fingerprint::link(&dir.read_link(name)?), "the link"),
+        Kind::File => return Err(Fault::Changed { what: "the file" }),
+        Kind::Special => (fingerprint::unseen(&Fault::Special), "it"),
+    };
+    if found == shown { Ok(Compared::AsShown) } else { Err(Fault::Changed { what }) }
+}
+
 /// Looks through a directory that is to be moved for files that the consent for
 /// the move does not cover, where they are or where they would be.
 fn guarded_in(
@@ -96,7 +138,7 @@ fn guarded_in(
     target: &Target<'_>,
 ) -> Result<Option<RelPath>, Fault> {
     let mut pending = vec![RelPath::root()];
-    let mut left = MAX_LOOKED_THROUGH;
+    let mut left = MAX_ENTRIES;
     while let Some(below) = pending.pop() {
         let dir = store.open_plain_dir(&source.real.join_rel(&below))?;
         let mut found = None;
@@ -131,7 +173,7 @@ pub fn copy(
     let file = open_file(from_store, from)?;
     within(to, file.meta().size)?;
     let target = Target::open(to_store, to, Parents::Make)?;
-    let outcome = copy_to(&*file, from, &target, overwrite);
+    let outcome = copy_to(&*file, from, &target, overwrite, Permissions::OfReplaced);
     target.settle(to_store, outcome)
 }
 
@@ -140,10 +182,11 @@ fn copy_to(
     from: &Place,
     target: &Target<'_>,
     overwrite: Overwrite,
+    permissions: Permissions,
 ) -> Result<Relocated, Fault> {
     let limits = [from.max_file_bytes(), target.place.max_file_bytes()];
     let limit = limits.into_iter().flatten().min();
-    let dir = target.dir();
-    let created = dir.replace(target.name, Source::File { file, limit }, overwrite)?;
+    let source = Source::File { file, limit, shown: from.shown(), permissions };
+    let created = target.replace(source, overwrite, "the destination")?;
     Ok(Relocated { kind: Kind::File, bytes: file.meta().size, created })
 }

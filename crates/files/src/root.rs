@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 use std::os::fd::BorrowedFd;
 use std::time::SystemTime;
 
+use zonekeep_policy::fingerprint::Fingerprint;
 use zonekeep_policy::path::RelPath;
 
 use crate::fault::Fault;
@@ -70,6 +71,16 @@ pub struct Version {
     pub(crate) changed: (i64, i64),
 }
 
+/// Whose permissions a file with the content of another one gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Permissions {
+    /// Those of the file that it replaces; where there is none, those of the source.
+    #[default]
+    OfReplaced,
+    /// Those of the source, and for root its owner, as after a rename.
+    OfSource,
+}
+
 /// New content for a file.
 #[derive(Debug, Clone, Copy)]
 pub enum Source<'a> {
@@ -81,6 +92,11 @@ pub enum Source<'a> {
         file: &'a dyn File,
         /// The most bytes that may be copied.
         limit: Option<u64>,
+        /// What a question showed of it: nothing is put in place unless the bytes
+        /// that were copied are that content.
+        shown: Option<Fingerprint>,
+        /// Whose permissions the new file gets.
+        permissions: Permissions,
     },
     /// All of another file, and these bytes after it.
     Joined {
@@ -152,7 +168,7 @@ pub trait Dir: Debug + Send + Sync {
 
     /// Puts a file with new content at `name`, all at once; returns whether the
     /// name is new. A replaced file's permissions stay, without set-uid and
-    /// set-gid. Fails for a link, a directory and anything else but a file.
+    /// set-gid, unless the source says otherwise. Fails for a link, a directory and anything else but a file.
     fn replace(&self, name: &[u8], source: Source<'_>, overwrite: Overwrite)
     -> Result<bool, Fault>;
 

@@ -6,9 +6,10 @@ use zonekeep_policy::guard::Reach;
 use zonekeep_policy::path::RelPath;
 
 use crate::fault::Fault;
+use crate::fingerprint;
 use crate::lookup::{Made, deepest_dir};
 use crate::nearest::with_similar;
-use crate::root::{Dir, File, Store};
+use crate::root::{Dir, File, Overwrite, Source, Store};
 
 /// The directory that holds a place, and the last name of it.
 #[derive(Debug)]
@@ -64,6 +65,28 @@ impl<'a> Target<'a> {
     /// Returns the directory.
     pub(crate) fn dir(&self) -> &dyn Dir {
         &*self.made.dir
+    }
+
+    /// Puts a file with new content at the name, where there still is what a question
+    /// showed; `what` is that in words. Returns whether the name is new.
+    pub(crate) fn replace(
+        &self,
+        source: Source<'_>,
+        overwrite: Overwrite,
+        what: &'static str,
+    ) -> Result<bool, Fault> {
+        let (dir, shown) = (self.dir(), self.place.shown());
+        if overwrite == Overwrite::No {
+            return dir.replace(self.name, source, overwrite);
+        }
+        fingerprint::is_as_shown(dir, self.name, shown, what)?;
+        match shown == Some(fingerprint::nothing()) {
+            true => match dir.replace(self.name, source, Overwrite::No) {
+                Err(Fault::Exists) => Err(Fault::Changed { what }),
+                other => other,
+            },
+            false => dir.replace(self.name, source, overwrite),
+        }
     }
 
     /// Passes an outcome on; after a failure directories made for it are removed.

@@ -3,6 +3,7 @@
 use zonekeep_policy::Place;
 
 use crate::fault::Fault;
+use crate::fingerprint;
 use crate::hash;
 use crate::read::{WHOLE, hash_of};
 use crate::root::{Dir, Overwrite, Source, Store};
@@ -66,6 +67,7 @@ fn write_at(
 ) -> Result<Written, Fault> {
     let dir = target.dir();
     let _lock = dir.lock()?;
+    fingerprint::is_as_shown(dir, target.name, target.place.shown(), "the file")?;
     if let Some(expected) = options.expected_hash {
         check_hash(dir, target.name, expected)?;
     }
@@ -79,7 +81,7 @@ fn write_at(
         true => Overwrite::No,
         false => options.overwrite,
     };
-    let created = dir.replace(target.name, Source::Bytes(content), overwrite)?;
+    let created = target.replace(Source::Bytes(content), overwrite, "the file")?;
     Ok(Written { bytes: content.len() as u64, created, hash: Some(hash::hash(content)) })
 }
 

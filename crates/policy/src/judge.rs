@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::action::{Action, Target, Verb};
 use crate::denial::Denial;
+use crate::fingerprint::Fingerprint;
 use crate::grant::Grant;
 use crate::guard::{Guard, Guards, Reach};
 use crate::path::RelPath;
@@ -101,8 +102,17 @@ impl Question {
         &self.permit
     }
 
-    /// Returns the permit, after a yes.
+    /// Returns the permit, after a yes that holds whatever the content is.
     pub fn approved(self) -> Permit {
+        self.permit
+    }
+
+    /// Returns the permit, after a yes to what was shown: the fingerprints of the
+    /// places, in their order. Effects refuse a place where something else is found.
+    pub fn approved_as_shown(mut self, shown: &[Fingerprint]) -> Permit {
+        for (place, shown) in self.permit.places.iter_mut().zip(shown) {
+            place.shown = Some(*shown);
+        }
         self.permit
     }
 }
@@ -144,6 +154,7 @@ pub struct Place {
     guards: Option<Arc<Guards>>,
     /// The strictest guard that the consent given covers.
     cleared: Guard,
+    shown: Option<Fingerprint>,
 }
 
 impl Place {
@@ -156,7 +167,21 @@ impl Place {
             max_file_bytes: None,
             guards: None,
             cleared: Guard::Deny,
+            shown: None,
         }
+    }
+
+    /// Returns the place as a question showed it.
+    #[must_use]
+    pub fn as_shown(mut self, shown: Fingerprint) -> Self {
+        self.shown = Some(shown);
+        self
+    }
+
+    /// Returns the fingerprint of what the question showed there, where consent was
+    /// given for that and nothing else.
+    pub fn shown(&self) -> Option<Fingerprint> {
+        self.shown
     }
 
     /// Returns the path below the mount.
@@ -430,6 +455,7 @@ fn finding(
         max_file_bytes: zone.max_file_bytes.as_ref().map(|limit| limit.value),
         guards: changes.then(|| Arc::clone(grant.guards())),
         cleared,
+        shown: None,
     };
     Ok(Finding { place, approval, says, cause, reason })
 }

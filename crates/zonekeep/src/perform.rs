@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::{Instant, SystemTime};
 
 use zonekeep_files::Fault;
-use zonekeep_files::preview::Preview;
+use zonekeep_files::preview::{Shown, hex};
 use zonekeep_policy::denial::shown;
 use zonekeep_policy::policy::Audit;
 use zonekeep_policy::taint;
@@ -19,15 +19,15 @@ use crate::sandbox::Sandbox;
 use crate::session::Shared;
 use crate::{ask, time, tools};
 
-/// Writes out what would change at a place.
-pub(crate) type Diff<'a> = &'a dyn Fn(&Sandbox, &Permit) -> Option<Preview>;
+/// Writes out what would change at the places of a permit.
+pub(crate) type Diff<'a> = &'a dyn Fn(&Sandbox, &Permit) -> Option<Shown>;
 
 /// An action with what a person should see when asked about it.
 pub(crate) struct Call<'a> {
     pub(crate) action: Action,
     /// Arguments beyond the paths.
     pub(crate) details: Vec<(String, String)>,
-    /// Writes out what would change, for writes and edits.
+    /// Writes out what would change, and binds a yes to that.
     pub(crate) diff: Option<Diff<'a>>,
 }
 
@@ -208,7 +208,17 @@ impl Sandbox {
         if self.remembers(|recall| recall(key.clone()), record) {
             return Ok(question.approved());
         }
-        let preview = diff.and_then(|diff| diff(self, question.permit()));
+        // Whoever says yes to everything has not looked at anything.
+        let diff = diff.filter(|_| self.is_considered());
+        let shown = diff.and_then(|diff| diff(self, question.permit()));
+        let mut details = details;
+        if shown.as_ref().is_some_and(|shown| shown.executable) {
+            details.push(("executable".to_owned(), "true".to_owned()));
+        }
+        let (mut preview, mut sha256, mut fingerprints) = (None, None, Vec::new());
+        if let Some(shown) = shown {
+            (preview, sha256, fingerprints) = (shown.preview, shown.sha256, shown.fingerprints);
+        }
         let request = Request {
             id: record.id.to_string(),
             worker: self.grant().worker().map(str::to_owned),
@@ -220,13 +230,15 @@ impl Sandbox {
             details,
             partial: preview.as_ref().is_some_and(|preview| !preview.whole),
             diff: preview.map(|preview| preview.text),
+            sha256: sha256.as_ref().map(hex),
+            fingerprints: fingerprints.clone(),
             ..Request::default()
         };
         let summary = request.summary();
         let keep = |remember: &Remember| (*remember == Remember::Session).then_some((key, summary));
         let (verb, path) = (action.verb.phrase(), action.target.given);
         match self.put(request, keep, record) {
-            Ok(()) => Ok(question.approved()),
+            Ok(()) => Ok(question.approved_as_shown(&fingerprints)),
             Err(not_yes) => Err(not_yes.error(
                 |note| Denial::Declined { verb, path: path.clone(), note },
                 |reason| Denial::Unasked { verb, path: path.clone(), reason },

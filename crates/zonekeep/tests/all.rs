@@ -11,6 +11,7 @@ mod deferring;
 mod results;
 mod sandbox;
 mod schemas;
+mod shown;
 mod watch;
 mod withdrawn;
 mod words;

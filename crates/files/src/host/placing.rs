@@ -10,11 +10,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
+use sha2::{Digest, Sha256};
 
 use super::dir::{HostDir, HostFile};
 use super::sys;
 use crate::fault::Fault;
-use crate::root::{File, Kind, Meta, Overwrite, Source};
+use crate::fingerprint::{self, MAX_HASHED};
+use crate::root::{File, Kind, Meta, Overwrite, Permissions, Source};
 
 /// The permission bits that content may have: no set-uid, set-gid or sticky.
 const PLAIN_MODE: u32 = 0o777;
@@ -59,6 +61,9 @@ fn place(
 ) -> Result<Option<bool>, Fault> {
     fill(fresh.fd.as_fd(), source)?;
     match (old, source) {
+        (_, Source::File { file, permissions: Permissions::OfSource, .. }) => {
+            fresh.take_after(file.meta())?;
+        }
         (Some(old), _) => fresh.take_after(old)?,
         (None, Source::File { file, .. } | Source::Joined { file, .. }) => {
             fresh.set_mode(file.meta().mode)?;
@@ -87,6 +92,9 @@ fn place(
         }
     }
     fresh.put_over(name)?;
+    if let Source::File { shown: Some(_), .. } = source {
+        fresh.is_at(name)?;
+    }
     Ok(Some(false))
 }
 
@@ -168,6 +176,18 @@ impl<'a> Fresh<'a> {
         }
     }
 
+    /// Fails unless the name leads to this very file: a command could have put another
+    /// one in the place of the name of ours.
+    fn is_at(&self, name: &[u8]) -> Result<(), Fault> {
+        let (own, there) = (sys::fstat(&self.fd)?, sys::stat(self.dir.fd(), name)?);
+        let identity = |meta: &Meta| (meta.version.device, meta.version.node);
+        if identity(&own) == identity(&there) {
+            Ok(())
+        } else {
+            Err(Fault::Changed { what: "the destination" })
+        }
+    }
+
     /// Gives it a name that something else has, which is gone then.
     fn put_over(&mut self, name: &[u8]) -> Result<(), Errno> {
         let own = self.name.as_deref().expect("only a name can be renamed");
@@ -194,7 +214,11 @@ fn own_name() -> Result<String, Errno> {
 fn fill(to: BorrowedFd<'_>, source: Source<'_>) -> Result<(), Fault> {
     match source {
         Source::Bytes(bytes) => Ok(write_all(to, bytes)?),
-        Source::File { file, limit } => copy(file, limit, to),
+        Source::File { file, limit, shown: None, .. } => copy(file, limit, to),
+        Source::File { file, limit, shown, .. } => {
+            let sha256 = copy_and_hash(file, limit, to)?;
+            fingerprint::is_shown(shown, &sha256, file.meta().mode)
+        }
         Source::Joined { file, tail } => {
             copy(file, None, to)?;
             Ok(write_all(to, tail)?)
@@ -246,6 +270,33 @@ fn copy(from: &dyn File, limit: Option<u64>, to: BorrowedFd<'_>) -> Result<(), F
         write_all(to, &buffer[..length])?;
         done += length as u64;
         within(done)?;
+    }
+}
+
+/// Copies a whole file; returns the SHA-256 of the bytes that were written, whatever
+/// the source holds by now.
+fn copy_and_hash(
+    from: &dyn File,
+    limit: Option<u64>,
+    to: BorrowedFd<'_>,
+) -> Result<[u8; 32], Fault> {
+    let limit = limit.map_or(MAX_HASHED, |limit| limit.min(MAX_HASHED));
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; CHUNK];
+    let mut done = 0;
+    loop {
+        let size = from.meta().size.max(done);
+        if size > limit {
+            return Err(Fault::TooLarge { size, limit });
+        }
+        match from.read_at(&mut buffer, done)? {
+            0 => return Ok(hash.finalize().into()),
+            length => {
+                hash.update(&buffer[..length]);
+                write_all(to, &buffer[..length])?;
+                done += length as u64;
+            }
+        }
     }
 }
 

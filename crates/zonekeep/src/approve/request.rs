@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest, Sha256};
+use zonekeep_policy::Fingerprint;
 
 /// The version of the JSON form, which stands in it as `"version": 1`.
 ///
@@ -65,6 +66,13 @@ pub struct Request {
     /// Whether `diff` is not all that would change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
+    /// The SHA-256 of the file that would be there after a write, an edit, a copy or a
+    /// move. A yes is for this content: anything else is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// What was at the paths when the question was put. Not part of the JSON form.
+    #[serde(skip)]
+    pub fingerprints: Vec<Fingerprint>,
     /// The command, where the question is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandAsked>,
@@ -139,7 +147,10 @@ impl Request {
     /// and by whichever call it is put: everything but the id counts.
     pub fn digest(&self) -> String {
         let request = Request { id: String::new(), ..self.clone() };
-        let text = serde_json::to_vec(&request).expect("a question is plain data");
+        let mut text = serde_json::to_vec(&request).expect("a question is plain data");
+        for fingerprint in &self.fingerprints {
+            text.extend_from_slice(fingerprint.to_string().as_bytes());
+        }
         Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use zonekeep_files::edit::{Edit, Edited};
 use zonekeep_files::list::{GlobOptions, Listing};
-use zonekeep_files::preview::Preview;
+use zonekeep_files::preview::Shown;
 use zonekeep_files::read::{Content, Page};
 use zonekeep_files::search::Query;
 use zonekeep_files::stat::Facts;
-use zonekeep_files::text::Decoded;
 use zonekeep_files::write::{WriteOptions, Written};
-use zonekeep_files::{self as files, Fault, MemoryStore, Overwrite, Store};
+use zonekeep_files::{self as files, Fault, Overwrite, Store};
 use zonekeep_policy::{Action, Approval, Permit, Place, Verb};
 
 use super::Sandbox;
@@ -22,8 +21,6 @@ use crate::perform::{Call, Done};
 const MAX_DIFF: usize = 100_000;
 /// The most edits that a question writes out beside the diff.
 const MAX_SHOWN_EDITS: usize = 20;
-/// The largest file that a question compares.
-const MAX_COMPARED: u64 = 4 * 1024 * 1024;
 
 impl Sandbox {
     /// Reads a page of a text file, or an image.
@@ -94,13 +91,8 @@ impl Sandbox {
         let diff = |this: &Sandbox, permit: &Permit| {
             let place = permit.place()?;
             let store = this.store(place.mount());
-            let store = store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
-            let mut after = Vec::new();
-            if options.append {
-                after = files::read::read_whole(&*store, place, MAX_COMPARED).unwrap_or_default();
-            }
-            after.extend_from_slice(content);
-            files::preview::preview(&*store, place, &after, MAX_DIFF).ok()
+            let append = options.append;
+            Some(files::preview::writing(store.as_deref(), place, content, append, MAX_DIFF))
         };
         let mut details = vec![("bytes".to_owned(), content.len().to_string())];
         if options.append {
@@ -129,12 +121,8 @@ impl Sandbox {
         let action = Action::new("edit_file", Verb::Edit, target);
         let diff = |this: &Sandbox, permit: &Permit| {
             let place = permit.place()?;
-            let store = this.store(place.mount())?;
-            let before = files::read::read_whole(&*store, place, MAX_COMPARED).ok()?;
-            let before = Decoded::new(&before)?;
-            let after = files::edit::apply_within(&before.text, edits, 4 * MAX_COMPARED).ok()?;
-            let after = before.encode(&after.text).ok()?;
-            files::preview::preview(&*store, place, &after, MAX_DIFF).ok()
+            let store = this.store(place.mount());
+            Some(files::preview::editing(store.as_deref(), place, edits, MAX_DIFF))
         };
         let mut details = Vec::new();
         for edit in edits.iter().take(MAX_SHOWN_EDITS) {
@@ -291,7 +279,8 @@ impl Sandbox {
         let second = self.target("move_file", Verb::Move, to)?;
         let action = Action::new("move_file", Verb::Move, target).to(second);
         let details = vec![("overwrite".to_owned(), (overwrite == Overwrite::Yes).to_string())];
-        self.perform(Call { action, details, diff: Some(&arriving) }, |this, permit| {
+        let diff = |this: &Sandbox, permit: &Permit| arriving(this, permit, files::preview::moving);
+        self.perform(Call { action, details, diff: Some(&diff) }, |this, permit| {
             let (store, place) = this.existing(permit.place())?;
             let (to_store, to_place) = this.made(permit.to())?;
             let moved = files::relocate::rename(&*store, place, &*to_store, to_place, overwrite)?;
@@ -305,7 +294,9 @@ impl Sandbox {
         let second = self.target("copy_file", Verb::Copy, to)?;
         let action = Action::new("copy_file", Verb::Copy, target).to(second);
         let details = vec![("overwrite".to_owned(), (overwrite == Overwrite::Yes).to_string())];
-        self.perform(Call { action, details, diff: Some(&arriving) }, |this, permit| {
+        let diff =
+            |this: &Sandbox, permit: &Permit| arriving(this, permit, files::preview::copying);
+        self.perform(Call { action, details, diff: Some(&diff) }, |this, permit| {
             let (store, place) = this.existing(permit.place())?;
             let (to_store, to_place) = this.made(permit.to())?;
             let copied = files::relocate::copy(&*store, place, &*to_store, to_place, overwrite)?;
@@ -364,20 +355,15 @@ impl Sandbox {
     }
 }
 
-/// Writes out what would be at the second place of a move or copy, so that a yes is
-/// for this content and no other.
-fn arriving(this: &Sandbox, permit: &Permit) -> Option<Preview> {
+/// Shows what would be at the second place of a copy or a move.
+type Relocating = fn(Option<&dyn Store>, &Place, Option<&dyn Store>, &Place, usize) -> Shown;
+
+/// Writes out what would be at the second place, so that a yes is for this content
+/// and no other.
+fn arriving(this: &Sandbox, permit: &Permit, show: Relocating) -> Option<Shown> {
     let (from, to) = (permit.place()?, permit.to()?);
-    let store = this.store(from.mount())?;
-    if let Ok(content) = files::read::read_whole(&*store, from, MAX_COMPARED) {
-        let to_store = this.store(to.mount()).unwrap_or_else(|| Arc::new(MemoryStore::new()));
-        return files::preview::preview(&*to_store, to, &content, MAX_DIFF).ok();
-    }
-    let facts = files::stat::info(&*store, from).ok()?;
-    let time = crate::time::utc(facts.modified);
-    let kind = if facts.kind == files::Kind::Dir { "a directory" } else { "a file" };
-    let text = format!("{kind} of {} bytes that is not shown, last changed {time}\n", facts.size);
-    Some(Preview { text, whole: false })
+    let (store, to_store) = (this.store(from.mount()), this.store(to.mount()));
+    Some(show(store.as_deref(), from, to_store.as_deref(), to, MAX_DIFF))
 }
 
 fn missing() -> Fault {
