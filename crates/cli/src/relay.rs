@@ -6,7 +6,7 @@
 //! command or for the screen alone: a command that reads nothing, or a screen
 //! that takes nothing, must not keep signals and time limits from taking effect.
 
-use std::io::{self, PipeReader, PipeWriter};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
-use rustix::termios::{OptionalActions, Termios};
+use rustix::termios::{LocalModes, OptionalActions, Termios};
 use zonekeep::command::{Command, Outcome};
 use zonekeep::confine::Over;
 use zonekeep::confine::signals::Signals;
@@ -34,10 +34,14 @@ const HELD: [Signal; 7] = [
 
 /// How long a command that was asked to end may take.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long a server may take to end once its client has gone.
+/// How long a server may take to end once its client has gone, and a reader to take
+/// the last output.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// How long a terminal is left alone that no process has open.
 const SILENCE: Duration = Duration::from_millis(50);
+
+/// The key that ends the input, of a terminal that was not told of another one.
+const END_OF_INPUT: u8 = 0x04;
 
 /// What a pipe or a socket says once nobody writes to it any more, whatever is
 /// still to be read from it.
@@ -57,29 +61,14 @@ pub(crate) fn run(sandbox: &Sandbox, command: &Command) -> Result<Outcome, Error
     attend(sandbox, command, &given, stdio, terminal, signals, None)
 }
 
-/// Runs a server with the pipes to its client. It never gets a terminal, and ends
-/// when its client has gone. What it says beside goes through `pipe`, where there
-/// is one, instead of to standard error itself.
-pub(crate) fn serve(
-    sandbox: &Sandbox,
-    command: &Command,
-    pipe: Option<(PipeReader, PipeWriter)>,
-) -> Result<Outcome, Error> {
+/// Runs a server with the streams of its client. It never gets a terminal, and ends
+/// when its client has gone.
+pub(crate) fn serve(sandbox: &Sandbox, command: &Command) -> Result<Outcome, Error> {
     let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
     // Before there is a second thread.
     let signals = Signals::hold(&wanted_signals()).ok();
-    let (said, to) = pipe.unzip();
-    let copied = said.map(|mut said| {
-        std::thread::spawn(move || io::copy(&mut said, &mut io::stderr()).map(drop))
-    });
-    let beside = to.as_ref().map_or(stderr.as_fd(), AsFd::as_fd);
-    let stdio = [stdin.as_fd(), stdout.as_fd(), beside];
-    let outcome = attend(sandbox, command, &stdio, stdio, [false; 3], signals, Some(stdin.as_fd()));
-    drop(to);
-    if let Some(copied) = copied {
-        let _ = copied.join();
-    }
-    outcome
+    let stdio = [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()];
+    attend(sandbox, command, &stdio, stdio, [false; 3], signals, Some(stdin.as_fd()))
 }
 
 /// Starts a command and stays with it until it has ended. Where there is a
@@ -96,8 +85,9 @@ fn attend(
     let attached = sandbox.attach(command, given, terminal)?;
     let wall = sandbox.grant().limits().tightest(&command.limits).wall_ms;
     // What is typed goes to the command, and what it shows goes to the first of
-    // these that is the caller's terminal.
-    let screen = [1, 2, 0].into_iter().find(|&i| terminal[i]).map(|i| stdio[i]);
+    // these that is the caller's terminal. Where only standard input is, the output was
+    // redirected: nothing is shown, whichever way the command writes to its terminal.
+    let screen = [1, 2].into_iter().find(|&i| terminal[i]).map(|i| stdio[i]);
     let mut relay = Relay {
         process: attached.process(),
         signals,
@@ -125,6 +115,7 @@ fn attend(
     let ended = relay.stay();
     relay.drain();
     relay.make_usual();
+    relay.deliver();
     let over = relay.over;
     drop(relay);
     attached.finish(ended, over)
@@ -225,6 +216,7 @@ impl Relay<'_> {
 
     /// Waits until something is to be done.
     fn wait(&mut self) -> Result<Vec<For>, Failed> {
+        self.follow_echo();
         let now = Instant::now();
         self.unused_until = self.unused_until.filter(|until| *until > now);
         let mut what = vec![For::Command];
@@ -243,7 +235,11 @@ impl Relay<'_> {
             }
         }
         // In the background what is typed is for somebody else.
-        if let Some(keyboard) = self.keyboard.filter(|_| self.usual.is_some())
+        let in_front = |keyboard: &BorrowedFd<'_>| match self.screen {
+            Some(_) => self.usual.is_some(),
+            None => is_in_front(*keyboard),
+        };
+        if let Some(keyboard) = self.keyboard.filter(in_front)
             && self.typed.is_empty()
         {
             what.push(For::Keyboard);
@@ -308,8 +304,12 @@ impl Relay<'_> {
         let Some(keyboard) = self.keyboard else { return };
         let mut buffer = [0; 4 * 1024];
         match rustix::io::read(keyboard, &mut buffer) {
-            Ok(n) if n > 0 => {
+            Ok(n) if n > 0 || self.screen.is_none() => {
                 self.typed.extend_from_slice(&buffer[..n]);
+                // The terminal took the key that ends a line or the input.
+                if self.screen.is_none() && buffer[..n].last() != Some(&b'\n') {
+                    self.typed.push(END_OF_INPUT);
+                }
                 self.pass_in();
             }
             Err(Errno::INTR | Errno::AGAIN) => {}
@@ -406,9 +406,8 @@ impl Relay<'_> {
     }
 
     fn resize(&self) {
-        let (Some(terminal), Some(screen)) = (self.process.terminal(), self.screen) else {
-            return;
-        };
+        let seen = self.screen.or(self.keyboard);
+        let (Some(terminal), Some(screen)) = (self.process.terminal(), seen) else { return };
         if let Ok(size) = rustix::termios::tcgetwinsize(screen) {
             let _ = rustix::termios::tcsetwinsize(terminal, size);
         }
@@ -435,9 +434,24 @@ impl Relay<'_> {
         }
     }
 
+    /// Waits until the rest of the output has arrived, but for a signal; and not long
+    /// for a reader that takes nothing once the command's time is over.
+    fn deliver(&self) {
+        let now = Instant::now();
+        let until = match self.over {
+            Some(_) => Some(now + FAREWELL),
+            None => self.deadline.map(|deadline| deadline.max(now + FAREWELL)),
+        };
+        let signals = self.signals.as_ref().map(AsFd::as_fd);
+        // What went wrong is told with how the command ended.
+        let _ = self.process.deliver(signals, until);
+    }
+
     fn make_raw(&mut self) {
         let (Some(keyboard), Some(_)) = (self.keyboard, self.process.terminal()) else { return };
-        if self.usual.is_some() || !is_in_front(keyboard) {
+        // Without a screen the terminal itself shows what is typed, line by line: the
+        // command's terminal would show it among other things.
+        if self.screen.is_none() || self.usual.is_some() || !is_in_front(keyboard) {
             return;
         }
         let Ok(usual) = rustix::termios::tcgetattr(keyboard) else { return };
@@ -445,6 +459,31 @@ impl Relay<'_> {
         raw.make_raw();
         if rustix::termios::tcsetattr(keyboard, OptionalActions::Drain, &raw).is_ok() {
             self.usual = Some(usual);
+        }
+    }
+
+    /// Has a terminal that shows what is typed itself stop that while the command wants
+    /// none of it shown, as for a password.
+    fn follow_echo(&mut self) {
+        let (Some(keyboard), Some(terminal), None) =
+            (self.keyboard, self.process.terminal(), self.screen)
+        else {
+            return;
+        };
+        let echo = LocalModes::ECHO;
+        let Ok(wanted) = rustix::termios::tcgetattr(terminal) else { return };
+        match (wanted.local_modes.contains(echo), self.usual.is_some()) {
+            (true, true) => self.make_usual(),
+            (false, false) if is_in_front(keyboard) => {
+                let Ok(usual) = rustix::termios::tcgetattr(keyboard) else { return };
+                let mut silent = usual.clone();
+                silent.local_modes.remove(echo);
+                let now = OptionalActions::Now;
+                if rustix::termios::tcsetattr(keyboard, now, &silent).is_ok() {
+                    self.usual = Some(usual);
+                }
+            }
+            _ => {}
         }
     }
 

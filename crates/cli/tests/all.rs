@@ -40,6 +40,7 @@ mod replay;
 mod run;
 mod run_launcher;
 mod run_programs;
+mod run_stdio;
 mod run_terminal;
 mod schema;
 mod shell;

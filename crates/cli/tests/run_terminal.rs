@@ -287,3 +287,72 @@ fn input_from_a_file_and_output_to_a_terminal() {
     terminal.type_in("exit\n");
     terminal.end();
 }
+
+#[test]
+fn where_only_the_input_is_a_terminal_nothing_is_written_to_it() {
+    let project = project();
+    let Some(mut terminal) = shell(&project) else { return };
+    let script =
+        "echo le\"\"ak >&0; echo le\"\"ak >/dev/tty; echo asked >asked; read x; echo got-$x; cat";
+    let line = |redirected: &str| format!("$ZK run --rw . -- sh -c '{script}' {redirected}\n");
+    terminal.type_in(&line(">out 2>err"));
+    eventually("the question", || project.exists("asked").then_some(()));
+    // What is typed is seen, and the keys that end a line and the input work.
+    terminal.type_in("wo");
+    terminal.wait_for("wo");
+    terminal.type_in("rd\nmore\n\x04");
+    terminal.wait_for("host> ");
+    assert_eq!(project.read("out"), "got-word\nmore\n");
+    std::fs::remove_file(project.path("asked")).unwrap();
+    // The control: standard error is the terminal as well.
+    terminal.type_in("echo con''trol\n");
+    terminal.wait_for("control");
+    terminal.wait_for("host> ");
+    terminal.type_in(&line(">out"));
+    eventually("the question", || project.exists("asked").then_some(()));
+    terminal.type_in("word\n\x04");
+    terminal.wait_for("host> ");
+    terminal.type_in("exit\n");
+    let (_, _, screen) = terminal.end();
+    let (before, after) = screen.split_once("control").unwrap();
+    assert!(!before.contains("leak"), "{screen}");
+    assert!(after.contains("leak"), "{screen}");
+}
+
+#[test]
+fn a_password_is_not_shown_where_only_the_input_is_a_terminal() {
+    let project = project();
+    let Some(mut terminal) = shell(&project) else { return };
+    let usual = terminal.settings();
+    let script = "stty -echo; echo asked >asked; echo prompt >&0; read x; stty echo; echo $x";
+    terminal.type_in(&format!("$ZK run --rw . -- sh -c '{script}' >out 2>err; echo do''ne\n"));
+    eventually("the question", || project.exists("asked").then_some(()));
+    eventually("silence", || (terminal.settings() != usual).then_some(()));
+    terminal.type_in("hidden-word\n");
+    terminal.wait_for("done");
+    terminal.wait_for("host> ");
+    assert_eq!(terminal.settings(), usual);
+    terminal.type_in("exit\n");
+    let (_, _, screen) = terminal.end();
+    assert!(!screen.contains("hidden-word"), "{screen}");
+    assert_eq!(project.read("out"), "hidden-word\n");
+}
+
+#[test]
+fn ctrl_c_and_ctrl_z_work_where_only_the_input_is_a_terminal() {
+    let project = project();
+    let Some(mut terminal) = shell(&project) else { return };
+    terminal.type_in("$ZK run --rw . -- sh -c 'echo x >begun; exec sleep 100' >out 2>&1\n");
+    eventually("the command", || project.exists("begun").then_some(()));
+    terminal.type_in("\x1a");
+    terminal.wait_for("Stopped");
+    terminal.wait_for("host> ");
+    terminal.type_in("fg\n");
+    terminal.wait_for("$ZK run");
+    terminal.type_in("\x03");
+    terminal.wait_for("host> ");
+    terminal.type_in("echo status-$?\n");
+    terminal.wait_for("status-130");
+    terminal.type_in("exit\n");
+    terminal.end();
+}

@@ -1,6 +1,6 @@
 //! The system calls that no safe library offers: all unsafe code is here.
 //!
-//! Everything but [`exit`] and the locks of bytes is for the launcher, which has a single
+//! Everything but [`exit`], [`hold_all_signals`] and the locks of bytes is for the launcher, which has a single
 //! thread, as the process has that it is split off from; that is what makes [`fork`] and
 //! [`clone`] safe to go on from.
 
@@ -631,6 +631,17 @@ pub(crate) fn hold_signals(numbers: &[i32]) -> io::Result<OwnedFd> {
         check(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()))?;
         let fd = check(libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
         Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Blocks every signal in this thread: a signal is for the program's own threads, and a
+/// closed pipe is an error here.
+pub(crate) fn hold_all_signals() {
+    // SAFETY: the set is filled before it is used.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{self, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
 
 use rustix::process::{Pid, WaitOptions};
 
@@ -16,6 +17,7 @@ use crate::launcher;
 use crate::plan::{Plan, Start};
 use crate::report::{Caught, Layers};
 pub use crate::report::{Ended, Event, Failed};
+use crate::stdio::{Relay, Streams};
 use crate::wire::{self, Ask, Build, Built, Errand, Order, Settled, Told, What};
 
 /// Whether this program can be its own launcher.
@@ -244,7 +246,9 @@ impl Tree {
     }
 
     /// Starts a command. `stdio` are its standard input, output and error, as
-    /// far as they are not a terminal of its own.
+    /// far as they are not a terminal of its own. Anonymous pipes and `/dev/null` are
+    /// handed over; all else is copied by a thread of this process, because a
+    /// descriptor carries rights of the host.
     pub fn command(&self, start: Start, stdio: &[BorrowedFd<'_>]) -> Result<Process, Failed> {
         self.order(Order::Start(start), stdio)
     }
@@ -256,11 +260,13 @@ impl Tree {
     }
 
     fn order(&self, order: Order, stdio: &[BorrowedFd<'_>]) -> Result<Process, Failed> {
-        let wanted = match &order {
-            Order::Start(start) | Order::Prove(start) => start.terminal,
+        let (wanted, limits) = match &order {
+            Order::Start(start) | Order::Prove(start) => (start.terminal, &start.limits),
         };
+        let file_size = self.plan.limits.tightest(limits).file_size;
+        let stdio = Streams::of(stdio, wanted, file_size)?;
         let (status, status_end) = UnixStream::pair()?;
-        let mut process = Process { status, terminal: None };
+        let mut process = Process { status, terminal: None, relay: None };
         let made = match wanted.contains(&true) && !self.plan.backend.has_own_tree() {
             true => Some(open_terminal()?),
             false => None,
@@ -269,12 +275,12 @@ impl Tree {
         match &made {
             // Its ends take their places among the others.
             Some((_, inner)) => {
-                let mut given = stdio.iter().copied();
+                let mut given = stdio.fds();
                 for own in wanted {
                     fds.extend(if own { Some(inner.as_fd()) } else { given.next() });
                 }
             }
-            None => fds.extend(stdio),
+            None => fds.extend(stdio.fds()),
         }
         let sent = wire::send(&lock(&self.init), &order, &fds);
         drop(status_end);
@@ -292,6 +298,7 @@ impl Tree {
             },
             None => {}
         }
+        process.relay = stdio.start()?;
         Ok(process)
     }
 
@@ -447,6 +454,8 @@ pub fn handles(plan: &Plan, launcher: &Launcher) -> Result<Vec<OwnedFd>, Failed>
 pub struct Process {
     status: UnixStream,
     terminal: Option<OwnedFd>,
+    /// Where some of its descriptors are copied to or from.
+    relay: Option<Relay>,
 }
 
 impl Process {
@@ -482,10 +491,21 @@ impl Process {
         }
     }
 
-    /// Waits until it has ended.
+    /// Waits, once it has ended, until all that it printed has arrived where it goes;
+    /// no longer than until `stop` can be read from, or until that time.
+    pub fn deliver(
+        &self,
+        stop: Option<BorrowedFd<'_>>,
+        until: Option<Instant>,
+    ) -> Result<(), Failed> {
+        self.relay.as_ref().map_or(Ok(()), |relay| relay.finish(stop, until))
+    }
+
+    /// Waits until it has ended, and all that it printed has arrived.
     pub fn wait(&self) -> Result<Ended, Failed> {
         loop {
             if let Event::Ended(ended) = self.next()? {
+                self.deliver(None, None)?;
                 return Ok(ended);
             }
         }

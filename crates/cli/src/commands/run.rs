@@ -139,6 +139,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
 
 /// Opens the sandbox for a command whose exit status becomes this program's.
 pub(crate) fn open(confine: &ConfineArgs) -> Result<Sandbox, Failure> {
+    check_stdio()?;
     if let Some(launcher) = Launcher::find() {
         launcher.start_early();
     }
@@ -147,6 +148,23 @@ pub(crate) fn open(confine: &ConfineArgs) -> Result<Sandbox, Failure> {
         NEGATIVE => Failure { status: UNSAFE, ..failure },
         _ => failure,
     })
+}
+
+/// Refuses what no command can be connected with, before anything is started.
+fn check_stdio() -> Result<(), Failure> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::fd::AsFd;
+        let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
+        zonekeep::confine::stdio::check([stdin.as_fd(), stdout.as_fd(), stderr.as_fd()]).map_err(
+            |failed| {
+                Failure::message(UNSAFE, failed.to_string()).hint(
+                    "a command gets files, pipes, terminals, devices and connected stream sockets",
+                )
+            },
+        )?;
+    }
+    Ok(())
 }
 
 /// Says what is left to say, and ends with the command's status.

@@ -12,7 +12,7 @@ use crate::relay;
 /// Run another MCP server inside the sandbox
 ///
 /// The server gets what the project grants and nothing else; `--worker` narrows it.
-/// It speaks with the client as always: standard input and output are its own.
+/// It speaks with the client as always, over standard input and output.
 /// When the client goes away, the server and all that it started end.
 ///
 /// Examples:
@@ -35,8 +35,6 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     }
     let sandbox = run::open(&args.confine)?;
     let command = args.confine.command(&args.server)?;
-    // A terminal is not for what runs inside.
-    let pipe = io::stderr().is_terminal().then(io::pipe).transpose()?;
-    let outcome = relay::serve(&sandbox, &command, pipe).map_err(run::failure)?;
+    let outcome = relay::serve(&sandbox, &command).map_err(run::failure)?;
     run::conclude(&outcome)
 }

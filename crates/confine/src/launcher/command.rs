@@ -101,7 +101,15 @@ fn begin<'i>(
         let fd = match &terminal {
             Some(terminal) if own => terminal.try_clone(),
             // Everything that was sent, in order.
-            _ => fds.next().ok_or(io::ErrorKind::InvalidInput.into()),
+            _ => fds.next().ok_or(io::ErrorKind::InvalidInput.into()).and_then(|fd| {
+                let fits = match own {
+                    true => rustix::termios::isatty(&fd),
+                    false => crate::stdio::is_harmless(fd.as_fd())?,
+                };
+                // The caller's side copies everything else. A command that has it as it
+                // is has what it was opened for, outside too.
+                if fits { Ok(fd) } else { Err(io::Error::from_raw_os_error(libc::EPERM)) }
+            }),
         };
         stdio.push(fd.during(|| "connect the command".to_owned())?);
     }

@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use rustix::process::{Pid, Signal};
 
@@ -197,6 +198,15 @@ impl Process {
         }
         let (over, cpu_seconds, peak_memory, left) = (None, 0.0, 0, 0);
         Ok(Event::Ended(Ended { code, signal, over, cpu_seconds, peak_memory, left }))
+    }
+
+    /// Has nothing to wait for: the command has its descriptors themselves.
+    pub fn deliver(
+        &self,
+        _stop: Option<BorrowedFd<'_>>,
+        _until: Option<Instant>,
+    ) -> Result<(), Failed> {
+        Ok(())
     }
 
     /// Waits until it has ended.

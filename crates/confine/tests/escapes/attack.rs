@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
 use zonekeep_confine::plan::Backend;
@@ -25,6 +26,8 @@ pub(crate) struct Attack {
     pub(crate) what: &'static str,
     /// Prepares the host.
     pub(crate) setup: fn(&Scene),
+    /// What its standard input and error are, where that is not nothing and a pipe.
+    pub(crate) given: fn(&Scene) -> Given,
     /// The attack itself.
     pub(crate) attempt: fn(&Target) -> Outcome,
     /// Looks at the host afterwards. That the secret, the read-only zone and
@@ -45,12 +48,34 @@ impl Attack {
         threat: "",
         what: "",
         setup: |_| {},
+        given: |_| Given::default(),
         attempt: |_| Outcome::Tried,
         check: |_| Ok(()),
         held_by: EVERY,
         not_for_root: &[],
         control: Control::Works,
     };
+}
+
+/// Descriptors that the caller of an attack redirected.
+#[derive(Debug, Default)]
+pub(crate) struct Given {
+    /// Standard input.
+    pub(crate) input: Option<OwnedFd>,
+    /// Standard error.
+    pub(crate) errors: Option<OwnedFd>,
+}
+
+impl Given {
+    /// Redirects standard input.
+    pub(crate) fn input(fd: impl Into<OwnedFd>) -> Given {
+        Given { input: Some(fd.into()), errors: None }
+    }
+
+    /// Redirects standard error.
+    pub(crate) fn errors(fd: impl Into<OwnedFd>) -> Given {
+        Given { input: None, errors: Some(fd.into()) }
+    }
 }
 
 /// What an attack does without a sandbox.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use zonekeep_confine::plan::Backend;
 
-use crate::attack::Attack;
+use crate::attack::{Attack, Given};
 use crate::attacks;
 use crate::confined::{self, Confined};
 use crate::scene::{SECRET, SECRET_VARIABLE, Scene};
@@ -60,7 +60,7 @@ pub(crate) fn main(name: &str, ground: &str, dir: &str, attacker: &str) -> ExitC
     let argv = [target.attacker.display().to_string(), "--attack".into(), name.into(), facts];
     let run = match backend {
         Some(backend) => run_on(backend, attack, &scene, &argv),
-        None => unconfined(&argv, &scene).map_err(|error| error.to_string()),
+        None => unconfined(&argv, attack, &scene).map_err(|error| error.to_string()),
     };
     let finding = match run {
         Err(why) => Finding { unavailable: Some(why), ..Finding::default() },
@@ -85,11 +85,17 @@ fn run_on(
     argv: &[String],
 ) -> Result<Confined, String> {
     zonekeep_confine::launcher::split_off();
-    let run = confined::run(backend, scene, argv)?;
-    match attack.name.starts_with("leaks/") && run.stdout.contains("HELD") {
-        true => confined::run(backend, scene, argv),
-        false => Ok(run),
+    let run = || confined::run(backend, scene, argv, (attack.given)(scene));
+    let held = run()?;
+    let again = ["leaks/", "stdio/"].iter().any(|group| attack.name.starts_with(group));
+    if !again || !held.stdout.contains("HELD") {
+        return Ok(held);
     }
+    // What comes with a descriptor is not a matter of Landlock.
+    if attack.name.starts_with("stdio/") && backend.has_own_tree() {
+        sys::mask_landlock().map_err(|error| error.to_string())?;
+    }
+    run()
 }
 
 fn finding(run: &Confined, found: Option<String>) -> Finding {
@@ -104,17 +110,19 @@ fn finding(run: &Confined, found: Option<String>) -> Finding {
     }
 }
 
-fn unconfined(argv: &[String], scene: &Scene) -> io::Result<Confined> {
-    capture(Command::new(&argv[0]).args(&argv[1..]).current_dir(scene.rw("")))
+fn unconfined(argv: &[String], attack: &Attack, scene: &Scene) -> io::Result<Confined> {
+    let mut command = Command::new(&argv[0]);
+    capture(command.args(&argv[1..]).current_dir(scene.rw("")), (attack.given)(scene))
 }
 
 /// Runs a command, ends its group when it takes too long, and returns as soon as
 /// it has ended, also when something that it left behind holds its output open.
-pub(crate) fn capture(command: &mut Command) -> io::Result<Confined> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+fn capture(command: &mut Command, given: Given) -> io::Result<Confined> {
+    command.stdin(given.input.map_or_else(Stdio::null, Stdio::from));
+    command.stdout(Stdio::piped()).stderr(given.errors.map_or_else(Stdio::piped, Stdio::from));
     let mut child = command.process_group(0).spawn()?;
     let stdout = drain(child.stdout.take().expect("a pipe"));
-    let stderr = drain(child.stderr.take().expect("a pipe"));
+    let stderr = child.stderr.take().map(drain);
     let start = Instant::now();
     let status = loop {
         if let Some(status) = child.try_wait()? {
@@ -126,7 +134,11 @@ pub(crate) fn capture(command: &mut Command) -> io::Result<Confined> {
         thread::sleep(Duration::from_millis(2));
     };
     let exit = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
-    Ok(Confined { exit, stdout: collected(&stdout), stderr: collected(&stderr) })
+    Ok(Confined {
+        exit,
+        stdout: collected(&stdout),
+        stderr: stderr.map(|stderr| collected(&stderr)).unwrap_or_default(),
+    })
 }
 
 fn drain(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::Read;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use zonekeep_confine::Over;
@@ -10,11 +12,12 @@ use zonekeep_confine::plan::{
     Access, Backend, Bind, Entry, Gateway, Listen, Network, Plan, Role, Route, Start, Watch,
 };
 use zonekeep_confine::runtime::{self, Host, Settings};
-use zonekeep_confine::tree::{Launcher, Tree};
+use zonekeep_confine::tree::{Ended, Failed, Launcher, Tree};
 use zonekeep_policy::guard::Guards;
 use zonekeep_policy::limit::Limits;
 use zonekeep_policy::planted::CommandGuards;
 
+use crate::attack::Given;
 use crate::scene::{MAX_MEMORY, MAX_PROCESSES, Scene};
 
 /// What a confined command came to.
@@ -35,7 +38,12 @@ pub(crate) struct Confined {
 /// backend has a tree of its own, and at their host paths otherwise. The working
 /// directory is the writable zone, the network is off or a gateway that nobody
 /// answers at, the limits are `MAX_PROCESSES` and `MAX_MEMORY`.
-pub(crate) fn run(backend: Backend, scene: &Scene, argv: &[String]) -> Result<Confined, String> {
+pub(crate) fn run(
+    backend: Backend,
+    scene: &Scene,
+    argv: &[String],
+    given: Given,
+) -> Result<Confined, String> {
     let plan = plan(backend, scene, argv);
     let (cwd, env) = (plan.0.zones().next().map(|zone| zone.at.clone()), plan.1);
     let plan = plan.0;
@@ -49,19 +57,40 @@ pub(crate) fn run(backend: Backend, scene: &Scene, argv: &[String]) -> Result<Co
         limits,
         terminal: [false; 3],
     };
-    let capture = Capture { keep: 1 << 20, ..Capture::default() };
-    let output = Running::start(&tree, start, capture)
-        .and_then(Running::wait)
-        .map_err(|failed| failed.to_string())?;
+    let (ended, stdout, stderr) = match finish(&tree, start, given) {
+        Ok(finished) => finished,
+        // A descriptor that no command gets.
+        Err(Failed::Step { step, why, .. }) if step == "use standard input" => {
+            let stdout = format!("HELD refused: {why}\n");
+            return Ok(Confined { exit: 125, stdout, stderr: String::new() });
+        }
+        Err(failed) => return Err(failed.to_string()),
+    };
     if tree.plan().watch.is_some() {
         tree.settle().map_err(|failed| failed.to_string())?;
     }
-    let ended = output.ended;
     Ok(Confined {
         exit: ended.code.unwrap_or_else(|| 128 + ended.signal.unwrap_or(0)),
-        stdout: format!("{}{}", output.stdout.text(), over(ended.over)),
-        stderr: output.stderr.text(),
+        stdout: format!("{stdout}{}", over(ended.over)),
+        stderr,
     })
+}
+
+/// Runs a command to its end; returns how it ended and what it printed.
+fn finish(tree: &Tree, start: Start, given: Given) -> Result<(Ended, String, String), Failed> {
+    let Some(errors) = given.errors else {
+        let input = given.input.as_ref().map(AsFd::as_fd);
+        let capture = Capture { keep: 1 << 20, input, ..Capture::default() };
+        let output = Running::start(tree, start, capture).and_then(Running::wait)?;
+        return Ok((output.ended, output.stdout.text(), output.stderr.text()));
+    };
+    let input = given.input.unwrap_or(std::fs::File::open("/dev/null")?.into());
+    let (mut reader, writer) = std::io::pipe()?;
+    let process = tree.command(start, &[input.as_fd(), writer.as_fd(), errors.as_fd()])?;
+    drop(writer);
+    let mut stdout = String::new();
+    reader.read_to_string(&mut stdout)?;
+    Ok((process.wait()?, stdout, String::new()))
 }
 
 /// An attack that was ended for what it used did not get away with it.

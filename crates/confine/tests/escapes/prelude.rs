@@ -7,6 +7,6 @@ pub(crate) use std::time::Duration;
 
 pub(crate) use zonekeep_confine::plan::Backend;
 
-pub(crate) use crate::attack::{Attack, Control, OWN_TREE, Outcome};
+pub(crate) use crate::attack::{Attack, Control, Given, OWN_TREE, Outcome};
 pub(crate) use crate::scene::{MARK, SECRET, Scene, Target};
 pub(crate) use crate::sys::{self, call, text};

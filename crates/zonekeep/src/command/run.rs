@@ -116,7 +116,9 @@ impl Sandbox {
     }
 
     /// Starts a command with the caller's own standard input, output and error,
-    /// or a terminal of its own where `terminal` says so.
+    /// or a terminal of its own where `terminal` says so. Anonymous pipes and
+    /// `/dev/null` are handed to it; files, sockets and devices are copied through
+    /// pipes, and directories are refused.
     pub fn attach(
         &self,
         command: &Command,
@@ -424,11 +426,22 @@ impl Attached {
         over: Option<Over>,
     ) -> Result<Outcome, Error> {
         let Attached { sandbox, command, enclosed, cwd, process, written } = self;
-        drop(process);
         match ended {
             Ok(mut ended) => {
+                let delivered = process.deliver(None, None);
+                drop(process);
                 ended.over = over.or(ended.over);
-                sandbox.conclude(written, &command, &enclosed, cwd, &ended, None, None)
+                let concluded =
+                    sandbox.conclude(written, &command, &enclosed, cwd, &ended, None, None);
+                concluded.map(|mut outcome| {
+                    if let Err(failed) = delivered {
+                        outcome.notes.push(format!("Note: {failed}."));
+                        outcome.failed = true;
+                        // The command could not know: its success is not one.
+                        outcome.exit_code = outcome.exit_code.filter(|code| *code != 0);
+                    }
+                    outcome
+                })
             }
             Err(failed) => sandbox.ended_badly(written, &command, &enclosed, cwd, failed),
         }

@@ -11,6 +11,7 @@ mod network;
 mod planted;
 mod processes;
 mod setid;
+mod stdio;
 mod system;
 mod terminal;
 mod work;
@@ -27,6 +28,7 @@ const GROUPS: &[&[&Attack]] = &[
     kernel::ALL,
     planted::ALL,
     leaks::ALL,
+    stdio::ALL,
     work::ALL,
 ];
 

@@ -61,7 +61,7 @@ pub(super) const ALL: &[&Attack] = &[
 ];
 
 /// An address on the loopback, as the kernel wants it.
-fn ipv4(port: u16) -> [u8; 16] {
+pub(super) fn ipv4(port: u16) -> [u8; 16] {
     let mut address = [0; 16];
     address[..2].copy_from_slice(&2_u16.to_ne_bytes());
     address[2..4].copy_from_slice(&port.to_be_bytes());

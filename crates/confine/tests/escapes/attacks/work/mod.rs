@@ -18,6 +18,7 @@ mod limits;
 mod loopback;
 mod permissions;
 mod processes;
+mod standard_input;
 mod temporary_files;
 mod terminal;
 mod threads;
@@ -42,6 +43,7 @@ pub(super) const ALL: &[&Attack] = &[
     &loopback::ATTACK,
     &permissions::ATTACK,
     &processes::ATTACK,
+    &standard_input::ATTACK,
     &temporary_files::ATTACK,
     &terminal::ATTACK,
     &threads::ATTACK,
