@@ -52,6 +52,8 @@ const SET_ID_BITS: &str = "would leave a file that runs with its owner's rights"
 const SOCKETS: &str = "only Unix, IPv4, IPv6 and route information sockets are needed";
 const TERMINAL: &str = "types into, or reprograms, a terminal";
 const LIMITS: &str = "changes the limits of other processes";
+const HARDENING: &str = "switches off what makes a process harder to exploit";
+const DISGUISE: &str = "rewrites what is told about a process";
 
 /// The table. A number may have several lines: the first whose conditions all
 /// hold decides, and where none does the call goes ahead.
@@ -70,6 +72,8 @@ pub const TABLE: &[Line] = &[
     line("open_tree_attr", Some(467), Some(467), DENY, MOUNTS),
     line("unshare", Some(272), Some(97), DENY, NAMESPACES),
     line("setns", Some(308), Some(268), DENY, NAMESPACES),
+    // Lists namespaces that the command is not in.
+    line("listns", Some(470), Some(470), ABSENT, NAMESPACES),
     when(
         line("clone", Some(56), Some(220), DENY, NAMESPACES),
         &[Argument::any_bit(0, NEW_NAMESPACE)],
@@ -86,6 +90,28 @@ pub const TABLE: &[Line] = &[
         line("prlimit64", Some(302), Some(261), DENY, LIMITS),
         &[Argument::not(0, 0), Argument::not_null(2)],
     ),
+    // To ask, Linux itself, 32-bit Linux, and an old version number for either. Every
+    // other bit switches address randomisation off, makes readable memory executable
+    // or maps the first page, also for the programs that are started next.
+    when(
+        line("personality", Some(135), Some(92), DENY, HARDENING),
+        &[
+            Argument::not(0, 0xffff_ffff),
+            Argument::not(0, 0),
+            Argument::not(0, 0x8),
+            Argument::not(0, 0x2_0000),
+            Argument::not(0, 0x2_0008),
+        ],
+    ),
+    // PR_SET_SPECULATION_CTRL with PR_SPEC_ENABLE; switching it off is allowed.
+    when(
+        line("prctl", Some(157), Some(167), DENY, HARDENING),
+        &[Argument::is(0, 53), Argument::is(2, 2)],
+    ),
+    // PR_PAC_SET_ENABLED_KEYS: the keys that sign pointers.
+    when(line("prctl", None, Some(167), DENY, HARDENING), &[Argument::is(0, 60)]),
+    // PR_SET_MM: program, arguments and limits of memory as `/proc` shows them.
+    when(line("prctl", Some(157), Some(167), DENY, DISGUISE), &[Argument::is(0, 35)]),
     line("bpf", Some(321), Some(280), DENY, PROGRAMS),
     line("perf_event_open", Some(298), Some(241), DENY, PROGRAMS),
     line("init_module", Some(175), Some(105), DENY, PROGRAMS),

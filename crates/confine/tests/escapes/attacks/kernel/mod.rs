@@ -30,11 +30,13 @@ mod kexec;
 mod landlock_nested;
 mod log;
 mod memory_layout;
+mod memory_marks;
 mod modules;
 #[cfg(target_arch = "x86_64")]
 mod old_calls;
 mod pages;
 mod perf;
+mod personality;
 #[cfg(target_arch = "x86_64")]
 mod ports;
 mod privileges_back;
@@ -45,6 +47,7 @@ mod reboot;
 mod security_attributes;
 #[cfg(target_arch = "x86_64")]
 mod segments;
+mod speculation;
 mod swap;
 mod userfaultfd;
 
@@ -78,11 +81,13 @@ pub(super) const ALL: &[&Attack] = &[
     &landlock_nested::ATTACK,
     &log::ATTACK,
     &memory_layout::ATTACK,
+    &memory_marks::ATTACK,
     &modules::ATTACK,
     #[cfg(target_arch = "x86_64")]
     &old_calls::ATTACK,
     &pages::ATTACK,
     &perf::ATTACK,
+    &personality::ATTACK,
     #[cfg(target_arch = "x86_64")]
     &ports::ATTACK,
     &privileges_back::ATTACK,
@@ -93,6 +98,7 @@ pub(super) const ALL: &[&Attack] = &[
     &security_attributes::ATTACK,
     #[cfg(target_arch = "x86_64")]
     &segments::ATTACK,
+    &speculation::ATTACK,
     &swap::ATTACK,
     &userfaultfd::ATTACK,
 ];

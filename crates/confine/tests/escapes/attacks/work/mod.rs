@@ -17,6 +17,7 @@ mod git_worktree;
 mod limits;
 mod loopback;
 mod permissions;
+mod personality;
 mod processes;
 mod standard_input;
 mod temporary_files;
@@ -42,6 +43,7 @@ pub(super) const ALL: &[&Attack] = &[
     &limits::ATTACK,
     &loopback::ATTACK,
     &permissions::ATTACK,
+    &personality::ATTACK,
     &processes::ATTACK,
     &standard_input::ATTACK,
     &temporary_files::ATTACK,
