@@ -12,8 +12,9 @@ use zonekeep::approve::{
 use zonekeep::command::Confine;
 use zonekeep::policy::config::{Overrides, Severity, ZoneFlag};
 use zonekeep::policy::limit::Limits;
+use zonekeep::policy::policy::Consent;
 use zonekeep::policy::worker_file::{self, WorkerFile};
-use zonekeep::policy::{At, Grant, Mode};
+use zonekeep::policy::{At, Grant, Mode, Ruled};
 use zonekeep::{Project, ProjectError, Sandbox, Session, StateDir, Stop, project};
 
 use crate::failure::{Failure, NEGATIVE, UNSAFE, USAGE};
@@ -137,11 +138,11 @@ impl FromStr for Approve {
 /// The flags that say who answers questions.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct ApproveArgs {
-    /// Who answers questions: terminal (without one the answer is no), all (every answer
-    /// is yes), none (every answer is no), socket (whoever attaches with `zonekeep
-    /// approve`), or a program's path
-    #[arg(long, value_name = "WHO", default_value = "terminal")]
-    approve: Approve,
+    /// Who answers questions: terminal (the default; without one the answer is no), all
+    /// (every answer is yes), none (every answer is no), socket (whoever attaches with
+    /// `zonekeep approve`), or a program's path. Overrides `approval.mode: auto` of the file
+    #[arg(long, value_name = "WHO")]
+    approve: Option<Approve>,
     /// Let this program answer questions: it reads JSON and prints JSON
     #[arg(long, value_name = "PROGRAM", conflicts_with = "approve")]
     approver: Option<PathBuf>,
@@ -179,8 +180,8 @@ impl SandboxArgs {
     /// Opens a sandbox for a command that has the terminal. It could draw a question
     /// of its own there, or take the answer to one of ours: nobody is asked there.
     pub(crate) fn open_beside_command(&self, confine: Confine) -> Result<Sandbox, Failure> {
-        self.open_asking(confine, || match (&self.approve.approver, &self.approve.approve) {
-            (None, Approve::Terminal) => Ok((Box::new(BesideCommand), None)),
+        self.open_asking(confine, || match self.approve.who() {
+            Approve::Terminal => Ok((Box::new(BesideCommand), None)),
             _ => self.approve.open(&Stop::new()),
         })
     }
@@ -192,6 +193,7 @@ impl SandboxArgs {
     ) -> Result<Sandbox, Failure> {
         self.approve.answer_within()?;
         let (mut project, worker) = read_project(&self.project, self.worker.as_deref())?;
+        self.approve.override_auto(&mut project);
         if !confine.places.is_empty() {
             project.policy.zones.retain(|zone| !matches!(zone.path.at, At::Default));
         }
@@ -256,11 +258,7 @@ impl ApproveArgs {
     /// person at the terminal need not answer any more once `stop` is said.
     pub(crate) fn open(&self, stop: &Stop) -> Result<Chosen, Failure> {
         let within = self.answer_within()?;
-        let who = match &self.approver {
-            Some(path) => &Approve::Program(path.clone()),
-            None => &self.approve,
-        };
-        let approver: Box<dyn Approver> = match who {
+        let approver: Box<dyn Approver> = match self.who() {
             Approve::All => Box::new(AllYes),
             Approve::None => Box::new(AllNo),
             Approve::Terminal => match Terminal::open() {
@@ -268,7 +266,7 @@ impl ApproveArgs {
                 Err(_) => Box::new(Nobody),
             },
             Approve::Program(path) => {
-                let program = Program::new(path).map_err(unfit)?;
+                let program = Program::new(&path).map_err(unfit)?;
                 match within {
                     Some(limit) => Box::new(program.within(limit)),
                     None => Box::new(program),
@@ -286,6 +284,24 @@ impl ApproveArgs {
         Ok((approver, None))
     }
 
+    /// Returns who answers.
+    fn who(&self) -> Approve {
+        match &self.approver {
+            Some(path) => Approve::Program(path.clone()),
+            None => self.approve.clone().unwrap_or(Approve::Terminal),
+        }
+    }
+
+    /// Has questions asked in a project whose file answers them with yes, where a flag
+    /// names somebody to ask.
+    pub(crate) fn override_auto(&self, project: &mut Project) {
+        match (&self.approver, &self.approve) {
+            (Some(_), _) => override_auto(project, "--approver"),
+            (None, None | Some(Approve::All)) => {}
+            (None, Some(_)) => override_auto(project, "--approve"),
+        }
+    }
+
     /// Says where questions wait, once they do.
     pub(crate) fn announce(socket: Option<&Socket>) {
         if let Some(path) = socket.and_then(Socket::path) {
@@ -296,6 +312,17 @@ impl ApproveArgs {
 
     fn answer_within(&self) -> Result<Option<Duration>, Failure> {
         self.answer_within.as_ref().map(|text| time("--answer-within", text)).transpose()
+    }
+}
+
+/// Has questions asked in a project whose file answers them with yes (`approval.mode:
+/// auto`), because `flag` names somebody to ask. Flags win over the file.
+pub(crate) fn override_auto(project: &mut Project, flag: &str) {
+    let consent = &mut project.policy.consent;
+    if consent.value == Consent::Auto && matches!(consent.at, At::File { .. }) {
+        let at = visible(&consent.at.to_string());
+        tell!("zonekeep: approval.mode: auto ({at}) is overridden by {flag}");
+        *consent = Ruled::new(Consent::Tool, At::flag(flag));
     }
 }
 

@@ -132,6 +132,46 @@ fn modes_change_what_becomes_of_questions() {
 }
 
 #[test]
+fn whoever_the_flags_name_is_asked_although_the_file_answers_itself() {
+    let auto = project().file("zonekeep.yaml", format!("{CONFIG}approval: {{ mode: auto }}\n"));
+    let refuses = auto.path("no");
+    std::fs::write(&refuses, "#!/bin/sh\necho '{\"approved\": false}'\n").unwrap();
+    std::fs::set_permissions(&refuses, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    let note = "zonekeep: approval.mode: auto (zonekeep.yaml:9) is overridden by --approve";
+    let cases: [&[&str]; 5] = [
+        &["--approve", "none"],
+        &["--approve", "terminal"],
+        &["--approve", "./no"],
+        &["--approver", "./no"],
+        &["--approve", "socket", "--answer-within", "1ms"],
+    ];
+    // Whoever is asked need not trust a file that does not answer any more.
+    for trusted in [false, true] {
+        if trusted {
+            auto.zonekeep(["trust", "--yes"]).ok();
+        }
+        for flags in cases {
+            let run = write(&auto, "/ask/a.txt", flags);
+            assert_eq!(run.exit, 1, "{flags:?}: {run}");
+            assert!(run.stderr.contains(note), "{flags:?}: {run}");
+            assert_eq!(auto.read("ask/a.txt"), "one\ntwo\n", "{flags:?}");
+        }
+        for flags in [&[][..], &["--approve", "all"]] {
+            let run = write(&auto, "/ask/a.txt", flags);
+            assert_eq!(run.exit, if trusted { 0 } else { 125 }, "{flags:?}: {run}");
+            assert!(!run.stderr.contains("overridden"), "{run}");
+        }
+    }
+    let mut client = crate::mcp_common::Client::open(&auto, &["--approve", "none"], &json!({}));
+    let arguments = json!({ "path": "/ask/a.txt", "content": "three\n" });
+    let said = client.tool("write_file", arguments);
+    assert_eq!(said["isError"], true, "{said}");
+    assert!(client.said().contains(note), "{}", client.said());
+    assert_ne!(auto.read("ask/a.txt"), "three\n");
+}
+
+#[test]
 fn a_person_sees_the_path_the_reason_and_the_diff_and_says_yes() {
     let project = project();
     let typed = typed(&project, "/ask/../ask/./a.txt", "one\n2\n", &[("zonekeep> ", "y\n")]);

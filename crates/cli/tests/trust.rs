@@ -185,12 +185,85 @@ fn a_rule_that_grants_the_network_needs_trust_unless_somebody_is_asked() {
         let config = format!("approval: {{ mode: {mode} }}\nshell:\n  rules:\n    - {rule}\n");
         let run = Project::with_config(PROGRAM, &config).zonekeep(["tool", "list_files"]);
         let says = run.stderr.contains("reach every host on the network (zonekeep.yaml:4)");
-        assert_eq!((run.exit == 125, says), (needed, needed), "{approval} {mode}: {run}");
+        assert_eq!(says, needed, "{approval} {mode}: {run}");
+        // A file that answers its own questions needs trust by itself.
+        assert_eq!(run.exit == 125, needed || mode == "auto", "{approval} {mode}: {run}");
     }
     // Whoever says it on the command line has said yes.
     let rule = "{ pattern: 'cat *', approval: ask, grants: { network: true } }";
     let project = Project::with_config(PROGRAM, &format!("shell: {{ rules: [{rule}] }}\n"));
     project.zonekeep(["tool", "list_files", "--set", "approval.mode=auto"]).ok();
+}
+
+#[test]
+fn a_file_that_answers_its_own_questions_needs_trust() {
+    let config = "sandbox:
+  mode: direct
+  zones:
+    ask: { path: ./ask, mode: rw, approval: { write: ask } }
+approval: { mode: auto }
+";
+    let project = Project::with_config(PROGRAM, config).dir("ask");
+    let write = ["tool", "write_file", r#"{"path": "/ask/a", "content": "x"}"#];
+    let run = project.zonekeep(write);
+    let says = "have every question answered with yes (zonekeep.yaml:5)";
+    assert!(run.exit == 125 && run.stderr.contains(says), "{run}");
+    assert!(!project.exists("ask/a"));
+    project.zonekeep(["trust", "--yes"]).ok();
+    project.zonekeep(write).ok();
+    assert_eq!(project.read("ask/a"), "x");
+}
+
+#[test]
+fn raised_limits_need_trust() {
+    let config = "sandbox:
+  limits:
+    memory: 1000G
+    processes: 200000
+    tmp: 500G
+    output: none
+    open_files: 100
+    time: 10h
+";
+    let project = Project::with_config(PROGRAM, config);
+    let list = ["tool", "list_files"];
+    let run = project.zonekeep(list);
+    assert_snapshot!(run.to_string(), @"
+    exit 125
+    --- stdout
+
+    --- stderr
+    error: this project file reaches outside its own directory and is not trusted yet:
+      lift the limit 'output' (zonekeep.yaml:6)
+      raise the limit 'memory' to 1000 GiB (zonekeep.yaml:3)
+      raise the limit 'processes' to 200000 (zonekeep.yaml:4)
+      raise the limit 'tmp' to 500 GiB (zonekeep.yaml:5)
+
+    hint: if you want this, run `zonekeep trust` in a terminal; it shows what the file opens and remembers your answer
+    ");
+    project.zonekeep(["trust", "--yes"]).ok();
+    project.zonekeep(list).ok();
+    // A flag that takes one of them back leaves the others trusted.
+    project.zonekeep(list.iter().chain(&["--set", "sandbox.limits.tmp=1M"])).ok();
+    // What is within the defaults, and what the user's own flags raise, needs none.
+    let tight = "sandbox: { limits: { memory: 64M, processes: 1024, tmp: 1G, output: 1M } }\n";
+    let project = Project::with_config(PROGRAM, tight);
+    project.zonekeep(list).ok();
+    project.zonekeep(list.iter().chain(&["--set", "sandbox.limits.processes=200000"])).ok();
+}
+
+#[test]
+fn private_files_get_no_more_than_the_memory() {
+    let project = Project::new(PROGRAM);
+    let planned = |limit: &str| {
+        let run = project.zonekeep(["explain", "run", "--json", "--limit", limit, "--", "true"]);
+        let said: serde_json::Value = serde_json::from_str(run.ok()).unwrap();
+        let limits = said["limits"].as_array().unwrap();
+        limits.iter().find(|limit| limit[0] == "tmp").unwrap()[1].as_str().unwrap().to_owned()
+    };
+    assert_eq!(planned("memory=64M,tmp=500G"), "64 MiB");
+    assert_eq!(planned("memory=64M,tmp=none"), "64 MiB");
+    assert_eq!(planned("memory=64M,tmp=1M"), "1 MiB");
 }
 
 #[test]

@@ -226,6 +226,20 @@ impl Limits {
         tightest
     }
 
+    /// Returns the limits that let a command use more than `usual` does, each with its
+    /// value in words; `None` is no limit.
+    pub fn above(&self, usual: &Limits) -> Vec<(&'static str, Option<String>)> {
+        let (mut own, mut usual) = (self.clone(), usual.clone());
+        let above = |key: &Key| match (*(key.field)(&mut own), *(key.field)(&mut usual)) {
+            (_, None) => None,
+            (None, Some(_)) => Some((key.name, None)),
+            (Some(own), Some(usual)) => {
+                (own > usual).then(|| (key.name, Some(show(key.kind, own))))
+            }
+        };
+        KEYS.iter().filter_map(above).collect()
+    }
+
     /// Sets one limit from its name and value as somebody wrote them.
     ///
     /// Times are `500ms`, `30s`, `5m` or `1h`, and seconds without a unit; sizes
@@ -470,6 +484,19 @@ mod tests {
         let entries = Limits::default().entries();
         let entries: Vec<(&str, &str)> = entries.iter().map(|(k, v)| (*k, v.as_str())).collect();
         assert_eq!(entries, want);
+    }
+
+    #[test]
+    fn limits_above_the_usual_ones_are_found() {
+        let usual = Limits::default();
+        assert_eq!(usual.above(&usual), []);
+        assert_eq!(Limits::none().tightest(&usual).above(&usual), []);
+        let mut raised = usual.clone();
+        raised.parse_flag("processes=200000,tmp=none,output=1M,time=1h,memory=1T").unwrap();
+        let want = [("processes", Some("200000".to_owned())), ("tmp", None)];
+        assert_eq!(raised.above(&usual), want);
+        let with_memory = Limits { memory: Some(GIB), ..usual };
+        assert_eq!(raised.above(&with_memory)[0], ("memory", Some("1 TiB".to_owned())));
     }
 
     proptest! {

@@ -235,6 +235,8 @@ pub struct Policy {
     pub require_os_sandbox: Ruled<bool>,
     /// How much commands may use.
     pub limits: Limits,
+    /// Where limits are written, by name.
+    pub limit_lines: BTreeMap<&'static str, At>,
     /// What holds commands to their boundaries.
     pub backend: Ruled<BackendChoice>,
     /// Whether the boundaries are tried out before each command.
@@ -281,6 +283,7 @@ impl Policy {
             env: BTreeMap::new(),
             require_os_sandbox: Ruled::default(),
             limits: Limits::default(),
+            limit_lines: BTreeMap::new(),
             backend: Ruled::default(),
             prove: Ruled::default(),
             guards: Guards::default(),

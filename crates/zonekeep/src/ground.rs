@@ -10,11 +10,12 @@ use std::sync::{Arc, OnceLock};
 use zonekeep_confine::plan::Access;
 use zonekeep_files::{Fault, HostStore, Store};
 use zonekeep_policy::guard::Guard;
+use zonekeep_policy::limit::Limits;
 use zonekeep_policy::planted::hooks_dirs;
 use zonekeep_policy::policy::{BackendChoice, Consent, Layout, Network, is_never_passed};
 use zonekeep_policy::{AgentPath, Approval, At, Mode, Policy, RelPath, Zone};
 
-use crate::command::Placed;
+use crate::command::{Placed, most_memory};
 use crate::exposure;
 use crate::state::StateDir;
 use crate::trust::Reach;
@@ -535,6 +536,21 @@ pub(crate) fn reach(policy: &Policy, grounds: &[Ground]) -> BTreeSet<Reach> {
         reach.insert(Reach { what, at: entry.guard.at.to_string() });
     }
     reach.extend(networks(policy));
+    if policy.consent.value == Consent::Auto && from_file(&policy.consent.at) {
+        let what = "have every question answered with yes".to_owned();
+        reach.insert(Reach { what, at: policy.consent.at.to_string() });
+    }
+    // Commands use up what the whole machine has.
+    let memory = most_memory();
+    let filled = |limits: &Limits| Limits { memory: limits.memory.or(memory), ..limits.clone() };
+    for (name, value) in filled(&policy.limits).above(&filled(&Limits::default())) {
+        let Some(at) = policy.limit_lines.get(name).filter(|at| from_file(at)) else { continue };
+        let what = match value {
+            Some(value) => format!("raise the limit '{name}' to {value}"),
+            None => format!("lift the limit '{name}'"),
+        };
+        reach.insert(Reach { what, at: at.to_string() });
+    }
     for (name, secret) in policy.secrets.iter().filter(|(_, secret)| from_file(&secret.at)) {
         let hosts: Vec<String> = secret.value.hosts.iter().map(ToString::to_string).collect();
         let what = format!(

@@ -3,9 +3,10 @@
 //!
 //! A cloned repository must not be able to hand out the user's files. What a
 //! file opens elsewhere takes effect only after the user has seen it; that is
-//! remembered for exactly this text at exactly this place, opening exactly that.
+//! remembered for exactly this text at exactly this place, one by one: a flag that
+//! withholds some of it does not take the rest away.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -40,30 +41,43 @@ impl TrustStore {
 
     /// Returns whether the user has said yes to this file opening this much.
     pub fn is_trusted(&self, project: &Project, reach: &BTreeSet<Reach>) -> bool {
-        match fs::read_to_string(self.state.path().join("trusted")) {
-            Ok(list) => {
-                let key = key(project, reach);
-                list.lines().any(|line| line.split(' ').next() == Some(&key))
-            }
-            Err(_) => false,
-        }
+        let held = self.held();
+        self.is_text_trusted(project)
+            && reach.iter().all(|reach| held.contains(&key(project, Some(reach))))
+    }
+
+    /// Returns whether the user has said yes to this file with exactly this text,
+    /// whatever it opens.
+    pub fn is_text_trusted(&self, project: &Project) -> bool {
+        self.held().contains(&key(project, None))
+    }
+
+    fn held(&self) -> HashSet<String> {
+        let list = fs::read_to_string(self.state.path().join("trusted")).unwrap_or_default();
+        list.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
     }
 
     /// Remembers the user's yes.
     pub fn trust(&self, project: &Project, reach: &BTreeSet<Reach>) -> io::Result<()> {
-        if self.is_trusted(project, reach) {
+        let held = self.held();
+        let keys = std::iter::once(key(project, None))
+            .chain(reach.iter().map(|reach| key(project, Some(reach))))
+            .filter(|key| !held.contains(key));
+        let shown = project.file.as_deref().unwrap_or(Path::new("-")).to_string_lossy();
+        let shown = shown.replace('\n', " ");
+        let lines: String = keys.map(|key| format!("{key} {shown}\n")).collect();
+        if lines.is_empty() {
             return Ok(());
         }
         self.state.make("")?;
         let path = self.state.path().join("trusted");
         let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
-        let shown = project.file.as_deref().unwrap_or(Path::new("-")).to_string_lossy();
-        let line = format!("{} {}\n", key(project, reach), shown.replace('\n', " "));
-        file.write_all(line.as_bytes())
+        file.write_all(lines.as_bytes())
     }
 }
 
-fn key(project: &Project, reach: &BTreeSet<Reach>) -> String {
+/// Returns the key of a file with its text, or of one thing that it opens.
+fn key(project: &Project, reach: Option<&Reach>) -> String {
     let mut hash = Sha256::new();
     let mut part = |bytes: &[u8]| {
         hash.update((bytes.len() as u64).to_le_bytes());
@@ -71,7 +85,7 @@ fn key(project: &Project, reach: &BTreeSet<Reach>) -> String {
     };
     part(project.file.as_deref().unwrap_or(Path::new("")).as_os_str().as_bytes());
     part(project.text.as_bytes());
-    for reach in reach {
+    if let Some(reach) = reach {
         part(reach.what.as_bytes());
     }
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()

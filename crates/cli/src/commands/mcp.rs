@@ -35,11 +35,12 @@ pub(crate) struct Args {
     /// Use what this worker file needs instead of the whole project
     #[arg(long, value_name = "FILE")]
     worker: Option<PathBuf>,
-    /// Who answers questions: client (the client asks its user; where it cannot, whoever
-    /// is attached with `zonekeep approve`), socket (whoever is attached), all (every
-    /// answer is yes), none (every answer is no), or a program's path
-    #[arg(long, value_name = "WHO", default_value = "client")]
-    approve: Who,
+    /// Who answers questions: client (the default: the client asks its user; where it
+    /// cannot, whoever is attached with `zonekeep approve`), socket (whoever is attached),
+    /// all (every answer is yes), none (every answer is no), or a program's path. Overrides
+    /// `approval.mode: auto` of the file
+    #[arg(long, value_name = "WHO")]
+    approve: Option<Who>,
     /// How long an answer may take, such as 30s (5m if left out)
     #[arg(long, value_name = "TIME")]
     answer_within: Option<String>,
@@ -128,12 +129,13 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         (None, None) => None,
         _ => return Err(Failure::message(USAGE, "--http and --token-file belong together")),
     };
-    let asking = match &args.approve {
+    let overrides_auto = !matches!(args.approve, None | Some(Who::All));
+    let who = args.approve.unwrap_or(Who::Client);
+    let asking = match &who {
         Who::Client => Asking::Client,
         Who::Socket => Asking::Socket,
         Who::All | Who::None | Who::Program(_) => Asking::Itself,
     };
-    let who = args.approve;
     let answering = Box::new(move || {
         let approver: Box<dyn Approver> = match &who {
             Who::All => Box::new(AllYes),
@@ -151,6 +153,6 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         Ok((approver, None))
     });
     let (project, worker) = (args.project, args.worker);
-    mcp::serve(Serving { project, worker, asking, answering, within, http })?;
+    mcp::serve(Serving { project, worker, asking, overrides_auto, answering, within, http })?;
     Ok(ExitCode::SUCCESS)
 }

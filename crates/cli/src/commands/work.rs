@@ -212,6 +212,7 @@ impl RunArgs {
         view: &View,
     ) -> Result<Runner, Failure> {
         let mut project = self.project.load()?;
+        self.approve.override_auto(&mut project);
         let mut registry = Registry::find(&project).map_err(registry_failure)?;
         if let Some(worker) = worker {
             let name = registry.name_of(worker).map_err(registry_failure)?;

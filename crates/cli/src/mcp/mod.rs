@@ -42,6 +42,8 @@ pub(crate) struct Serving {
     pub(crate) project: ProjectArgs,
     pub(crate) worker: Option<PathBuf>,
     pub(crate) asking: Asking,
+    /// Whether a flag names somebody to ask, whatever the file says.
+    pub(crate) overrides_auto: bool,
     pub(crate) answering: Answering,
     pub(crate) within: Duration,
     pub(crate) http: Option<Http>,
@@ -57,8 +59,8 @@ pub(crate) struct Http {
 
 /// Serves until the client is gone, or the program is told to end.
 pub(crate) fn serve(serving: Serving) -> Result<(), Failure> {
-    let Serving { project, worker, asking, answering, within, http } = serving;
-    let rules = Arc::new(Rules::open(project, worker, answering)?);
+    let Serving { project, worker, asking, overrides_auto, answering, within, http } = serving;
+    let rules = Arc::new(Rules::open(project, worker, overrides_auto, answering)?);
     let token = http.as_ref().map(|http| {
         let path = std::path::absolute(&http.token_file)?;
         if let Some(zone) = rules.sandbox().exposes(&path) {

@@ -17,7 +17,7 @@ use zonekeep::{Project, Sandbox, audit, tools};
 
 use super::say::say;
 use crate::failure::{Failure, UNSAFE};
-use crate::project_args::{ProjectArgs, open_sandbox, state, with_worker};
+use crate::project_args::{ProjectArgs, open_sandbox, override_auto, state, with_worker};
 
 /// How often rules that cannot be used are tried again: the user may trust them
 /// meanwhile, which changes no file of the project's.
@@ -55,6 +55,8 @@ struct Origin {
     dir: PathBuf,
     file: Option<PathBuf>,
     worker: Option<PathBuf>,
+    /// Whether a flag names somebody to ask, whatever the file says.
+    overrides_auto: bool,
 }
 
 impl Origin {
@@ -142,6 +144,7 @@ impl Rules {
     pub(super) fn open(
         args: ProjectArgs,
         worker: Option<PathBuf>,
+        overrides_auto: bool,
         answering: Answering,
     ) -> Result<Self, Failure> {
         // Where the rules come from is found out once. A file that appears later was
@@ -152,6 +155,7 @@ impl Rules {
             dir: found.dir,
             file: found.file,
             worker: worker.map(std::path::absolute).transpose()?,
+            overrides_auto,
         };
         // Looked at before it is read: what changes in between is a change.
         let files = origin.stamps();
@@ -390,7 +394,10 @@ fn open(
     origin: &Origin,
     answering: &Answering,
 ) -> Result<(Sandbox, Option<Arc<Socket>>), Failure> {
-    let (project, worker) = with_worker(project, origin.worker.as_deref())?;
+    let (mut project, worker) = with_worker(project, origin.worker.as_deref())?;
+    if origin.overrides_auto {
+        override_auto(&mut project, "--approve");
+    }
     let (approver, socket) = answering()?;
     let sandbox = open_sandbox(&project, worker.as_ref(), approver, Confine::default())?;
     Ok((sandbox, socket))

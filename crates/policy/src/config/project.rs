@@ -91,7 +91,7 @@ fn boundaries(policy: &mut Policy, sandbox: &Node, problems: &mut Problems) {
         policy.require_os_sandbox = Ruled::new(node.bool().unwrap_or_default(), node.at());
     }
     if let Some(node) = sandbox.get("limits") {
-        rules::limits(&mut policy.limits, node, problems);
+        policy.limit_lines = rules::limits(&mut policy.limits, node, problems);
     }
     if let Some(node) = sandbox.get("backend") {
         let choice = node.text().and_then(BackendChoice::parse);

@@ -7,7 +7,7 @@ use super::suggest;
 use super::yaml::Node;
 use crate::limit::{self, LimitError, Limits};
 use crate::policy::ToolRule;
-use crate::source::Ruled;
+use crate::source::{At, Ruled};
 use crate::tool_name::{self, ALIASES, DEPRECATED, FILE_TOOLS, OTHER_TOOLS};
 use crate::zone::Approval;
 
@@ -89,8 +89,13 @@ pub(super) fn approval(node: &Node) -> Ruled<Approval> {
     rule.approval().unwrap_or_else(|| Ruled::new(Approval::Ask, node.at()))
 }
 
-/// Reads `limits` onto those that hold without it.
-pub(crate) fn limits(limits: &mut Limits, node: &Node, problems: &mut Problems) {
+/// Reads `limits` onto those that hold without it; returns where each is written.
+pub(crate) fn limits(
+    limits: &mut Limits,
+    node: &Node,
+    problems: &mut Problems,
+) -> BTreeMap<&'static str, At> {
+    let mut lines = BTreeMap::new();
     let mut seen: Vec<(&str, &Mark)> = Vec::new();
     for (key, value) in node.entries() {
         let (Some(name), Some(text)) = (limit::canonical(&key.text), value.text()) else {
@@ -111,5 +116,7 @@ pub(crate) fn limits(limits: &mut Limits, node: &Node, problems: &mut Problems) 
             problems.error(code, &value.mark, error.to_string()).hint(error.hint());
         }
         seen.push((name, &value.mark));
+        lines.insert(name, value.at());
     }
+    lines
 }

@@ -231,8 +231,10 @@ impl Sandbox {
         };
         let mut limits = grant.limits().clone();
         limits.memory = limits.memory.or_else(most_memory);
-        // The one limit that is part of the tree and not of a command.
-        limits.tmp = limits.tightest(&command.limits).tmp;
+        // The one limit that is part of the tree and not of a command. Private files are
+        // kept in memory, so they get no more than there is of that.
+        let tightest = limits.tightest(&command.limits);
+        limits.tmp = [tightest.tmp, tightest.memory].into_iter().flatten().min();
         let home = self.home_inside(own)?;
         let zones = self.zone_binds(own).into_iter().map(|(_, bind)| bind);
         let (places, held): (Vec<Bind>, Vec<_>) = self.places().iter().map(placed).unzip();
@@ -649,7 +651,7 @@ fn placed(place: &Placed) -> (Bind, Option<std::fs::File>) {
 }
 
 /// Returns three quarters of the machine's memory, in bytes.
-fn most_memory() -> Option<u64> {
+pub(crate) fn most_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
     let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;

@@ -24,7 +24,7 @@ use zonekeep_policy::policy::Network;
 pub use background::{Background, Job, JobState};
 pub(crate) use busy::Busy;
 pub use enclose::{Enclosed, Planned, Unconfined};
-pub(crate) use enclose::{Enclosure, Trees};
+pub(crate) use enclose::{Enclosure, Trees, most_memory};
 pub(crate) use exit::allowed;
 pub(crate) use outside::Outside;
 pub use run::Attached;
