@@ -18,6 +18,7 @@ mod faults;
 mod held_stores;
 mod hosts;
 mod init;
+mod linked;
 mod log;
 mod log_why;
 mod mcp;

@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use zonekeep::confine::plan::{Access, Backend, Bind, Entry, Network, Plan, Role};
+use zonekeep::confine::plan::{Access, Backend, Bind, Entry, Network, Plan, Role, ZoneRules};
 use zonekeep::confine::tree::{Launcher, handles};
 use zonekeep::files::write::{WriteOptions, write};
 use zonekeep::files::{Fault, HostStore, Store};
@@ -43,6 +43,7 @@ fn held(path: &Path, access: Access) -> HostStore {
         network: Network::Off,
         limits: Limits::none(),
         watch: None,
+        rules: ZoneRules::default(),
         prove: false,
     };
     let launcher = Launcher::at(env!("CARGO_BIN_EXE_zonekeep"));

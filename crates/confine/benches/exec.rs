@@ -17,7 +17,9 @@ use std::thread;
 use std::time::Duration;
 
 use measure::{Options, Table, side_by_side};
-use zonekeep_confine::plan::{Access, Backend, Bind, Entry, Identity, Network, Plan, Role, Start};
+use zonekeep_confine::plan::{
+    Access, Backend, Bind, Entry, Identity, Network, Plan, Role, Start, ZoneRules,
+};
 use zonekeep_confine::probe;
 use zonekeep_confine::tree::{Launcher, Tree, handles};
 use zonekeep_policy::limit::Limits;
@@ -70,6 +72,7 @@ fn plan(zone: &Path) -> Plan {
         network: Network::Off,
         limits: Limits { memory: Some(8 << 30), ..Limits::default() },
         watch: None,
+        rules: ZoneRules::default(),
         prove: false,
     }
 }

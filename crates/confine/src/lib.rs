@@ -20,6 +20,8 @@ mod backend;
 #[cfg(target_os = "linux")]
 pub mod launcher;
 #[cfg(target_os = "linux")]
+pub mod links;
+#[cfg(target_os = "linux")]
 pub mod probe;
 #[cfg(target_os = "linux")]
 pub mod prove;
@@ -39,6 +41,6 @@ mod wire;
 #[cfg(not(target_os = "linux"))]
 mod macos;
 #[cfg(not(target_os = "linux"))]
-pub use macos::{activity, launcher, probe, prove, signals, tree};
+pub use macos::{activity, launcher, links, probe, prove, signals, tree};
 
 pub use report::{Caught, Layers, Over};

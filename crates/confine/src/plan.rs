@@ -264,6 +264,17 @@ pub struct Watch {
     pub git_may_configure: bool,
 }
 
+/// What holds inside zones besides being read-only or writable.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ZoneRules {
+    /// Patterns of files that stay writable although they have other names outside the
+    /// writable zones (hard links), as `zonekeep_policy::guard` matches them.
+    pub allow_hard_links: Vec<String>,
+    /// Places of writable zones in which no name can be removed, replaced or moved away.
+    #[serde(with = "paths")]
+    pub keep_names: Vec<PathBuf>,
+}
+
 /// What a sandbox is made of: everything that holds for all its commands.
 ///
 /// `/proc`, `/dev`, `/tmp`, `/run`, `/dev/shm` and the home directory are always
@@ -283,6 +294,8 @@ pub struct Plan {
     pub limits: Limits,
     /// Guarded files, where zones can be written.
     pub watch: Option<Watch>,
+    /// What holds inside zones besides their access.
+    pub rules: ZoneRules,
     /// Whether the self-probe runs before every command.
     pub prove: bool,
 }
@@ -363,6 +376,22 @@ mod texts {
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<OsString>, D::Error> {
         let texts = Vec::<String>::deserialize(d)?;
         Ok(texts.iter().map(|text| super::text::read(text)).collect())
+    }
+}
+
+/// Lists of paths as text.
+mod paths {
+    use std::path::PathBuf;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(values: &[PathBuf], s: S) -> Result<S::Ok, S::Error> {
+        s.collect_seq(values.iter().map(|value| super::text::write(value.as_os_str())))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<PathBuf>, D::Error> {
+        let texts = Vec::<String>::deserialize(d)?;
+        Ok(texts.iter().map(|text| PathBuf::from(super::text::read(text))).collect())
     }
 }
 

@@ -9,7 +9,7 @@ use zonekeep_policy::limit::Limits;
 
 use self::facts::Facts;
 use crate::backend::bubblewrap;
-use crate::plan::{Access, Backend, Bind, Entry, Network, Plan, Role};
+use crate::plan::{Access, Backend, Bind, Entry, Network, Plan, Role, ZoneRules};
 use crate::report::Layers;
 pub use crate::report::Offer;
 use crate::sys;
@@ -75,6 +75,7 @@ fn smallest(backend: Backend) -> Plan {
         network: Network::Off,
         limits: Limits::none(),
         watch: None,
+        rules: ZoneRules::default(),
         prove: false,
     }
 }

@@ -101,6 +101,8 @@ impl Table<'_> {
             Some(self.files_outside()),
             zones(Access::Ro).then(|| self.read_only_zones()),
             (zones(Access::Rw) && self.plan.watch.is_some()).then(|| self.guarded_files()),
+            zones(Access::Rw).then(|| self.hard_links()),
+            (!self.plan.rules.keep_names.is_empty()).then(|| self.kept_names()),
             (self.plan.network == Network::Off).then(|| self.network_off()),
             self.plan.network.gateway().map(|_| self.network_list()),
             Some(self.other_processes()),
@@ -181,6 +183,22 @@ impl Table<'_> {
                 let note = "changes are undone as soon as they are seen, and not prevented";
                 partly(rule, "keeper", note)
             }
+        }
+    }
+
+    fn hard_links(&self) -> Strength {
+        let rule = "hard links";
+        match self.layers.tree {
+            true => full(rule, "read-only mounts"),
+            false => not(rule, "files with other names outside can be written, and change there"),
+        }
+    }
+
+    fn kept_names(&self) -> Strength {
+        let rule = "blocked deletion";
+        match self.layers.landlock {
+            0 => not(rule, "files can be removed and renamed wherever they can be written"),
+            _ => full(rule, &self.landlock()),
         }
     }
 
@@ -330,7 +348,7 @@ mod tests {
     use zonekeep_policy::limit::Limits;
 
     use super::*;
-    use crate::plan::{Bind, Entry, Gateway, Role, Watch};
+    use crate::plan::{Bind, Entry, Gateway, Role, Watch, ZoneRules};
 
     fn plan(backend: Backend) -> Plan {
         let zone = |at: &str, access| {
@@ -350,6 +368,7 @@ mod tests {
                 ..Limits::none()
             },
             watch: Some(Watch::default()),
+            rules: ZoneRules::default(),
             prove: false,
         }
     }
@@ -370,6 +389,7 @@ mod tests {
         files outside: full by mounts, Landlock 6
         read-only directories: full by read-only mounts, Landlock 6
         guarded files: full by read-only mounts, keeper (new ones are taken away as soon as they appear)
+        hard links: full by read-only mounts
         network off: full by network namespace
         other processes: full by process namespace, Landlock 6
         signals: full by process namespace, Landlock 6
@@ -396,6 +416,7 @@ mod tests {
         files outside: partly by Landlock 6 (names, sizes, owners and times can be seen; modes, owners and times can be changed)
         read-only directories: partly by Landlock 6 (modes, owners and times can be changed)
         guarded files: partly by keeper (changes are undone as soon as they are seen, and not prevented)
+        hard links: not by nothing (files with other names outside can be written, and change there)
         network off: partly by Landlock 6 (TCP only: UDP, and with it name lookups, can leave)
         other processes: partly by Landlock 6 (they can be seen, but neither read nor changed)
         signals: full by Landlock 6
@@ -413,6 +434,7 @@ mod tests {
         files outside: partly by Landlock 1 (names, sizes, owners and times can be seen; modes, owners and times can be changed; files can be cut short)
         read-only directories: partly by Landlock 1 (files can be cut short; modes, owners and times can be changed)
         guarded files: partly by keeper (changes are undone as soon as they are seen, and not prevented)
+        hard links: not by nothing (files with other names outside can be written, and change there)
         network off: not by nothing (commands reach what this machine reaches)
         other processes: partly by Landlock 1 (they can be seen, but neither read nor changed)
         signals: not by nothing (all processes of the user can be signalled)
@@ -434,6 +456,7 @@ mod tests {
         files outside: not by nothing (all files of the user can be read and written)
         read-only directories: not by nothing (they can be written)
         guarded files: partly by keeper (changes are undone as soon as they are seen, and not prevented)
+        hard links: not by nothing (files with other names outside can be written, and change there)
         network off: not by nothing (commands reach what this machine reaches)
         other processes: not by nothing (processes of the user can be seen and read)
         signals: not by nothing (all processes of the user can be signalled)
@@ -500,6 +523,20 @@ mod tests {
         // All else is as with no network at all.
         let own = strength(&plan(Backend::Namespaces), None);
         assert!(own.iter().filter(|row| row.held != Held::Full).count() == 1, "{own:?}");
+    }
+
+    #[test]
+    fn blocked_deletion_is_held_by_landlock_of_any_version() {
+        for backend in [Backend::Namespaces, Backend::Bubblewrap, Backend::Landlock] {
+            let rules = ZoneRules { keep_names: vec!["/output".into()], ..ZoneRules::default() };
+            let plan = Plan { rules, ..plan(backend) };
+            for (landlock, held) in [(0, Held::Not), (1, Held::Full), (6, Held::Full)] {
+                let layers = Layers { landlock, ..expected(&plan) };
+                let rows = strength(&plan, Some(&layers));
+                let row = rows.iter().find(|row| row.rule == "blocked deletion").unwrap();
+                assert_eq!(row.held, held, "{backend} with Landlock {landlock}");
+            }
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use rustix::process::{Pid, WaitOptions};
 
 use crate::activity::Activity;
 use crate::launcher;
+use crate::links::Shared;
 use crate::plan::{Plan, Start};
 use crate::report::{Caught, Layers};
 pub use crate::report::{Ended, Event, Failed};
@@ -178,6 +179,8 @@ pub struct Tree {
     sockets: Mutex<Option<Vec<OwnedFd>>>,
     /// What the keeper hears of changes by, once it has been asked anything.
     changes: OnceLock<OwnedFd>,
+    /// Files with other names outside, once the keeper has been asked anything.
+    shared: OnceLock<Shared>,
     child: Mutex<Option<Child>>,
 }
 
@@ -202,6 +205,7 @@ impl Tree {
             ready: OnceLock::new(),
             sockets: Mutex::new(None),
             changes: OnceLock::new(),
+            shared: OnceLock::new(),
             child: Mutex::new(Some(child)),
         })
     }
@@ -326,11 +330,18 @@ impl Tree {
         self.send_errand(&Errand::TakeIn).map(drop)
     }
 
+    /// Returns the files in writable zones that have other names outside (hard links), once
+    /// the keeper was asked anything; in a tree of its own they are read-only.
+    pub fn shared(&self) -> Option<&Shared> {
+        self.shared.get()
+    }
+
     fn send_errand(&self, errand: &Errand) -> Result<Vec<Caught>, Failed> {
         let keeper = lock(&self.keeper);
         wire::send(&keeper, errand, &[])?;
         match wire::receive::<Settled>(&keeper)? {
-            Some((Settled { caught }, fds)) => {
+            Some((Settled { caught, shared }, fds)) => {
+                let _ = self.shared.set(shared);
                 for changes in fds {
                     let _ = self.changes.set(changes);
                 }

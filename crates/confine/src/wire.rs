@@ -13,6 +13,7 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::links::Shared;
 use crate::plan::{Plan, Start};
 use crate::report::{Caught, Layers, Over};
 
@@ -111,6 +112,9 @@ pub(crate) enum Errand {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Settled {
     pub(crate) caught: Vec<Caught>,
+    /// Files that commands cannot write, or should not, because they have other names
+    /// outside.
+    pub(crate) shared: Shared,
 }
 
 /// Sends a message, with descriptors beside it.

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use zonekeep_confine::Over;
 use zonekeep_confine::plan::{
-    Access, Backend, Bind, Entry, Identity, Network, Plan, Role, Start, Watch,
+    Access, Backend, Bind, Entry, Identity, Network, Plan, Role, Start, Watch, ZoneRules,
 };
 use zonekeep_confine::probe;
 use zonekeep_confine::prove::prove;
@@ -163,6 +163,7 @@ impl World {
             network: Network::Off,
             limits: Limits::none(),
             watch: None,
+            rules: ZoneRules::default(),
             prove: false,
         }
     }

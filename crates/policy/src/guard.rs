@@ -322,6 +322,12 @@ pub fn is_pattern(pattern: &str) -> bool {
     any
 }
 
+/// Returns whether a pattern covers a file.
+pub fn matches_file(pattern: &str, path: &RelPath) -> bool {
+    let names: Vec<Vec<u8>> = path.names().map(<[u8]>::to_ascii_lowercase).collect();
+    covers(pattern, &names, Reach::File)
+}
+
 /// Returns whether a pattern covers a path, given by its names in small letters.
 pub(crate) fn covers(pattern: &str, names: &[Vec<u8>], reach: Reach) -> bool {
     if let Some(pattern) = pattern.strip_prefix('/') {

@@ -243,6 +243,9 @@ pub struct Policy {
     pub prove: Ruled<bool>,
     /// Files that guard the user, and what may happen to them.
     pub guards: Guards,
+    /// Patterns of files that commands may write although they have other names outside
+    /// the writable zones.
+    pub allow_hard_links: Vec<Ruled<String>>,
     /// What becomes of questions.
     pub consent: Ruled<Consent>,
     /// How deep workers may call workers.
@@ -287,6 +290,7 @@ impl Policy {
             backend: Ruled::default(),
             prove: Ruled::default(),
             guards: Guards::default(),
+            allow_hard_links: Vec::new(),
             consent: Ruled::default(),
             max_depth: Ruled::default_of(5),
             run: RunDefaults::default(),

@@ -109,6 +109,14 @@ impl Zone {
             at,
         }
     }
+
+    /// Returns whether commands can write there: what never happens by file tools does
+    /// not happen by commands.
+    pub fn commands_write(&self) -> bool {
+        let blocked = |approval: &Ruled<Approval>| approval.value == Approval::Blocked;
+        let approval = &self.approval;
+        self.mode.value == Mode::Rw && !blocked(&approval.read) && !blocked(&approval.write)
+    }
 }
 
 /// Names that a zone cannot have, because a command needs them for the system.

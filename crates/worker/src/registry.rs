@@ -261,6 +261,12 @@ fn check_unwritable(path: &Path, policy: &Policy) -> Result<(), RegistryError> {
     let risky = |zone: &&Zone| zone.mode.value == Mode::Rw || zone.untrusted.is_some();
     for zone in policy.zones.iter().filter(risky) {
         let Ok(root) = zone.path.value.canonicalize() else { continue };
+        if zone.mode.value == Mode::Rw
+            && zonekeep::other_name(&real, &root, &policy.guards).is_some()
+        {
+            let (path, zone) = (path.to_owned(), zone.name.clone());
+            return Err(RegistryError::Writable { path, zone });
+        }
         let Ok(below) = real.strip_prefix(&root) else { continue };
         let below = below.iter().fold(RelPath::root(), |at, name| at.join(name.as_bytes()));
         let guard = policy.guards.find(&below, Reach::File).map(|entry| entry.guard.value);

@@ -354,6 +354,9 @@ sandbox:
     for (name, target) in [("link", outside.to_str().unwrap()), ("env", "/proc/self/environ")] {
         std::os::unix::fs::symlink(target, place.path(&format!("{name}.worker"))).unwrap();
     }
+    // The same file under a name that agents can write.
+    std::fs::write(place.path("hard.worker"), worker("hard", "X")).unwrap();
+    std::fs::hard_link(place.path("hard.worker"), place.path("templates/hard.txt")).unwrap();
     let registry = Registry::find(&place.project()).unwrap();
     let broken = registry.found().iter().filter_map(|found| {
         let error = found.worker.as_ref().err()?;
@@ -363,8 +366,13 @@ sandbox:
             matches!(error, RegistryError::Invalid { .. })
         ))
     });
-    let want =
-        ["env.worker", "link.worker", "workers/here/worker.worker", "workers/mail/worker.worker"];
+    let want = [
+        "env.worker",
+        "hard.worker",
+        "link.worker",
+        "workers/here/worker.worker",
+        "workers/mail/worker.worker",
+    ];
     assert_eq!(broken.collect::<Vec<_>>(), want.map(|path| format!("{path}: false")));
     assert!(registry.get("good").is_ok());
     for name in ["includes", "steals"] {

@@ -2,13 +2,16 @@
 //! about agents.
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
+use zonekeep_confine::links;
 use zonekeep_confine::plan::Access;
-use zonekeep_policy::{Mode, Policy};
+use zonekeep_policy::guard::{Guards, Reach};
+use zonekeep_policy::{Mode, Policy, RelPath};
 
 use crate::command::Placed;
 use crate::ground::Ground;
@@ -62,8 +65,36 @@ impl Exposure {
                 || exposed.identity.is_some() && identities.contains(&exposed.identity)
         };
         let found: Vec<&Exposed> = self.0.iter().filter(on_the_way).collect();
-        let worst = found.iter().find(|found| found.access == Access::Rw).or(found.first())?;
+        let mut writable = self.0.iter().filter(|exposed| exposed.access == Access::Rw);
+        let linked = || writable.find(|exposed| has_other_name(path, &exposed.real));
+        let worst = found.iter().copied().find(|found| found.access == Access::Rw);
+        let worst = worst.or_else(linked).or_else(|| found.first().copied())?;
         Some((&worst.name, worst.access))
+    }
+}
+
+/// Returns whether a file has a name in a directory, or may have one that cannot be seen.
+fn has_other_name(file: &Path, dir: &Path) -> bool {
+    names_of(file, dir).is_none_or(|names| !names.is_empty())
+}
+
+/// Returns a name of a file in a directory that agents can write (a hard link) and no
+/// guard covers: by that name they could change the file.
+pub fn other_name(file: &Path, dir: &Path, guards: &Guards) -> Option<PathBuf> {
+    let Some(names) = names_of(file, dir) else { return Some(dir.to_owned()) };
+    let unguarded = |name: &&RelPath| guards.find(name, Reach::File).is_none();
+    let name = names.iter().find(unguarded)?;
+    Some(dir.join(OsStr::from_bytes(name.as_bytes())))
+}
+
+/// Returns the names of a file in a directory, where it has more than one at all; `None`
+/// where the directory cannot be looked through.
+fn names_of(file: &Path, dir: &Path) -> Option<Vec<RelPath>> {
+    match fs::metadata(file) {
+        Ok(facts) if facts.is_file() && facts.nlink() > 1 => {
+            links::names_in(dir, facts.dev(), facts.ino()).ok()
+        }
+        _ => Some(Vec::new()),
     }
 }
 

@@ -312,11 +312,15 @@ pub(crate) fn check_places(
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-/// Returns where in a directory the project file leads, if it is a link: to a name
-/// that nothing guards there, so that whoever writes there decides about the rules.
+/// Returns where in a directory the project file leads, if it is a link, symbolic or
+/// hard: to a name that nothing guards there, so that whoever writes there decides about
+/// the rules.
 fn rules_in(policy: &Policy, dir: &Path) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStrExt;
     let file = policy.file.as_ref()?;
+    if let Some(name) = exposure::other_name(file, dir, &policy.guards) {
+        return Some(name);
+    }
     // Under its own name it is guarded as the project says.
     if fs::canonicalize(file).is_ok_and(|real| real == *file) {
         return None;
@@ -534,6 +538,10 @@ pub(crate) fn reach(policy: &Policy, grounds: &[Ground]) -> BTreeSet<Reach> {
         };
         let what = format!("change files that match {} {word}", entry.pattern);
         reach.insert(Reach { what, at: entry.guard.at.to_string() });
+    }
+    for pattern in policy.allow_hard_links.iter().filter(|pattern| from_file(&pattern.at)) {
+        let what = format!("write files outside by hard links that match {}", pattern.value);
+        reach.insert(Reach { what, at: pattern.at.to_string() });
     }
     reach.extend(networks(policy));
     if policy.consent.value == Consent::Auto && from_file(&policy.consent.at) {

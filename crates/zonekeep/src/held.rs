@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use zonekeep_confine::plan::{Backend, Network, Plan};
+use zonekeep_confine::plan::{Backend, Network, Plan, ZoneRules};
 use zonekeep_confine::tree::{self, Launcher};
 use zonekeep_files::{HostStore, Store};
 use zonekeep_policy::limit::Limits;
@@ -74,6 +74,7 @@ impl Sandbox {
             network: Network::Off,
             limits: Limits::none(),
             watch: None,
+            rules: ZoneRules::default(),
             prove: false,
         };
         match tree::handles(&plan, &launcher) {

@@ -47,6 +47,7 @@ mod watch;
 
 pub use ask::Given;
 pub use error::{Error, Failure};
+pub use exposure::other_name;
 pub use ground::GroundError;
 pub use project::{Project, ProjectError};
 pub use sandbox::{Listed, Matches, Paths, Sandbox};

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use zonekeep_confine::links::HardLinks;
 use zonekeep_files::{Fault, MemoryStore, Store};
 use zonekeep_policy::{ExceedsParent, Grant, Needs, Policy};
 
@@ -51,6 +52,12 @@ pub enum OpenError {
     #[error("there is no place for the audit log: {source}")]
     State {
         /// What is missing.
+        source: io::Error,
+    },
+    /// The zones cannot be looked through for hard links.
+    #[error("the writable directories cannot be looked through for hard links: {source}")]
+    Links {
+        /// What the system said.
         source: io::Error,
     },
     /// Who is to be asked cannot serve the session.
@@ -204,6 +211,21 @@ impl Session {
         let grounds =
             ground::open(&project.policy, state).map_err(|errors| OpenError::Ground { errors })?;
         Ok(ground::reach(&project.policy, &grounds))
+    }
+
+    /// Returns the files in writable zones that have other names outside them (hard
+    /// links): commands cannot write them.
+    pub fn hard_links(project: &Project, state: &StateDir) -> Result<HardLinks, OpenError> {
+        let policy = &project.policy;
+        let grounds = ground::open(policy, state).map_err(|errors| OpenError::Ground { errors })?;
+        let zones = policy.zones.iter().zip(&grounds).filter(|(zone, _)| zone.commands_write());
+        let zones: Vec<(&Path, PathBuf)> = zones
+            .map(|(zone, ground)| (ground.real.as_path(), Path::new("/").join(&zone.name)))
+            .collect();
+        let allow: Vec<String> =
+            policy.allow_hard_links.iter().map(|pattern| pattern.value.clone()).collect();
+        let places = zones.iter().map(|(host, at)| (*host, at.as_path()));
+        HardLinks::find_in(places, &allow).map_err(|source| OpenError::Links { source })
     }
 
     fn start(

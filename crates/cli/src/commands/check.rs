@@ -6,14 +6,17 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use zonekeep::approve::visible;
+use zonekeep::confine::plan::Backend;
+use zonekeep::confine::probe;
+use zonekeep::confine::tree::Launcher;
 use zonekeep::explain::connect::{look_up_presets, short_secrets, unusable_secrets};
 use zonekeep::explain::run::HostLine;
 use zonekeep::policy::call::Callees;
 use zonekeep::policy::config::{Problem, Severity};
 use zonekeep::policy::worker_file::{self, WorkerFile};
-use zonekeep::policy::{At, Ruled};
+use zonekeep::policy::{Approval, At, Ruled, Zone};
 use zonekeep::trust::TrustStore;
-use zonekeep::{OpenError, Project, ProjectError, Session, project};
+use zonekeep::{OpenError, Project, ProjectError, Session, StateDir, project};
 use zonekeep_worker::model;
 use zonekeep_worker::schema::OutputSchema;
 
@@ -194,6 +197,8 @@ fn inspect(project: &Project, found: &mut Findings) -> Result<(), Failure> {
         }
         Err(error) => return Err(error.into()),
     }
+    warn_hard_links(project, &state, found);
+    warn_deletions(project, found);
     for (at, message) in unusable_secrets(project) {
         found.problems.push(Problem {
             severity: Severity::Warning,
@@ -289,6 +294,54 @@ fn inspect(project: &Project, found: &mut Findings) -> Result<(), Failure> {
         });
     }
     Ok(())
+}
+
+/// Warns about files in writable zones that have other names outside.
+fn warn_hard_links(project: &Project, state: &StateDir, found: &mut Findings) {
+    // Where zones cannot be opened, that is said already.
+    let Ok(links) = Session::hard_links(project, state) else { return };
+    let shared = links.shared();
+    if shared.count > 0 {
+        let message = format!(
+            "{} file(s) in writable zones have other names outside (hard links) and are read-only \
+             for commands: {}",
+            shared.count,
+            shared.list()
+        );
+        let hint = "copy them, or list patterns in sandbox.allow_hard_links to let commands \
+                    write them";
+        found.problems.push(Problem {
+            severity: Severity::Warning,
+            code: "hard_links",
+            message: visible(&message).to_string(),
+            hint: Some(hint.to_owned()),
+            ..at_problem(&At::Default, found)
+        });
+    }
+}
+
+/// Warns about zones that block deletion where this machine cannot hold commands to it.
+fn warn_deletions(project: &Project, found: &mut Findings) {
+    let keeps =
+        |zone: &&Zone| zone.commands_write() && zone.approval.delete.value == Approval::Blocked;
+    let mut zones = project.policy.zones.iter().filter(keeps).peekable();
+    let Some(launcher) = zones.peek().and_then(|_| Launcher::find()) else { return };
+    if probe::probe(Backend::Landlock, &launcher).available {
+        return;
+    }
+    for zone in zones {
+        found.problems.push(Problem {
+            severity: Severity::Warning,
+            code: "deletion",
+            message: format!(
+                "the zone '{}' blocks deletion, but commands can delete there: this machine has \
+                 no Landlock",
+                zone.name
+            ),
+            hint: Some("write mode: ro, or block write, which commands are held to".to_owned()),
+            ..at_problem(&zone.approval.delete.at, found)
+        });
+    }
 }
 
 /// Returns what would keep a worker from running that its file alone shows.

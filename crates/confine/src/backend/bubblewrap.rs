@@ -337,7 +337,7 @@ mod tests {
     use zonekeep_policy::limit::Limits;
 
     use super::*;
-    use crate::plan::{Backend, Bind, Entry, Network, Role};
+    use crate::plan::{Backend, Bind, Entry, Network, Role, ZoneRules};
 
     fn plan(zones: &[(&Path, &str)]) -> Plan {
         let bind = |(host, at): &(&Path, &str)| {
@@ -352,6 +352,7 @@ mod tests {
             network: Network::Off,
             limits: Limits::none(),
             watch: None,
+            rules: ZoneRules::default(),
             prove: false,
         }
     }

@@ -12,7 +12,6 @@ use std::os::unix::net::UnixStream;
 use rustix::process::{Pid, Signal, WaitOptions};
 use serde::{Deserialize, Serialize};
 
-use super::guard::Guard;
 use super::maps::Owners;
 use super::tree::{Fixed, Ground, Sources};
 use super::{Pace, Trouble, Try, gateway, hide, init};
@@ -166,9 +165,8 @@ impl First {
 
     /// Tells what is guarded, without which it does not serve; returns its
     /// number.
-    pub(super) fn guard(self, guard: Option<&Guard>) -> Result<Pid, Trouble> {
-        let fixed = Cow::Borrowed(guard.map_or(&[][..], Guard::fixed));
-        let unwatched = guard.and_then(Guard::unwatched).map(Cow::Borrowed);
+    pub(super) fn guard(self, fixed: &[Fixed], unwatched: Option<&str>) -> Result<Pid, Trouble> {
+        let (fixed, unwatched) = (Cow::Borrowed(fixed), unwatched.map(Cow::Borrowed));
         self.tell(&Guarded { fixed, unwatched }, &[])?;
         Ok(self.pid)
     }

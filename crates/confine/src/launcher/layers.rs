@@ -184,6 +184,9 @@ fn files(plan: &Plan, version: u32) -> Result<OwnedFd, Trouble> {
         let rights = match access {
             Right::Read => read,
             Right::ReadWrite => all,
+            // To rename a file takes the right to remove it from where it is, and what
+            // it replaces.
+            Right::KeepNames => all & !(AccessFs::RemoveFile | AccessFs::RemoveDir),
             Right::Device => {
                 (AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::ReadDir | device(abi)) & all
             }
@@ -220,6 +223,8 @@ fn device(abi: ABI) -> BitFlags<AccessFs> {
 enum Right {
     Read,
     ReadWrite,
+    /// Making and changing files, and removing none.
+    KeepNames,
     Device,
 }
 
@@ -232,7 +237,6 @@ fn places(plan: &Plan) -> Vec<(PathBuf, Right)> {
         for path in ["/tmp", "/run", "/dev/shm"] {
             places.push((path.into(), Right::ReadWrite));
         }
-        places.push((plan.home.clone(), Right::ReadWrite));
         places.extend(plan.entries.iter().filter_map(|entry| match entry {
             crate::plan::Entry::Private { at } => Some((at.clone(), Right::ReadWrite)),
             _ => None,
@@ -247,12 +251,17 @@ fn places(plan: &Plan) -> Vec<(PathBuf, Right)> {
         }
         // What a process finds out about itself; others are not its own.
         places.push(("/proc".into(), Right::Read));
+    }
+    // In a zone the zone's own right holds for it: the rights of all directories above
+    // a file add up.
+    if !plan.zones().any(|zone| plan.home.starts_with(&zone.at)) {
         places.push((plan.home.clone(), Right::ReadWrite));
     }
     for bind in plan.binds() {
         let path = if plan.backend.has_own_tree() { &bind.at } else { &bind.host };
         let right = match bind.access {
             Access::Ro => Right::Read,
+            Access::Rw if plan.rules.keep_names.contains(&bind.at) => Right::KeepNames,
             Access::Rw => Right::ReadWrite,
         };
         if bind.access == Access::Rw || bind.role != Role::System || !plan.backend.has_own_tree() {

@@ -33,6 +33,7 @@ use serde::{Deserialize, Serialize};
 use self::first::First;
 use self::guard::Guard;
 use crate::activity::Quiet;
+use crate::links::{HardLinks, Shared};
 use crate::plan::{Backend, Plan};
 use crate::sys::{self, Given, Side};
 use crate::wire::{self, Build, Built, Errand, Settled, What};
@@ -217,10 +218,11 @@ fn run(pace: Pace) -> i32 {
     // Without it nothing is taken for the user's.
     let quiet = activity.and_then(|activity| Quiet::of(activity, own).ok());
     match start(&plan, &sandbox, &socket, ahead, pace, quiet) {
-        Ok((guard, init, life)) => {
+        Ok(Started { guard, shared, init, life }) => {
             drop(sandbox);
             let _ = hide();
-            Keeper { socket, signals, guard, init, told: false, _home: home, _life: life }.stay()
+            let (told, _home, _life) = (false, home, life);
+            Keeper { socket, signals, guard, shared, init, told, _home, _life }.stay()
         }
         Err(trouble) => {
             trouble.tell(&sandbox);
@@ -247,6 +249,16 @@ fn hide() -> io::Result<()> {
     Ok(rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
 }
 
+/// A sandbox whose first process was started.
+struct Started {
+    guard: Option<Guard>,
+    /// Files that are read-only because they have other names outside.
+    shared: Shared,
+    init: Pid,
+    /// What the first process notices the end of the keeper by.
+    life: UnixStream,
+}
+
 /// Starts the first process of the sandbox.
 fn start(
     plan: &Plan,
@@ -255,28 +267,41 @@ fn start(
     ahead: Option<First>,
     pace: Pace,
     quiet: Option<Quiet>,
-) -> Result<(Option<Guard>, Pid, UnixStream), Trouble> {
+) -> Result<Started, Trouble> {
     gateway::fits(plan)?;
     if !plan.backend.has_own_tree() {
         std::fs::create_dir_all(&plan.home).during(|| format!("make {}", plan.home.display()))?;
     }
-    let guard = || plan.watch.as_ref().map(|watch| Guard::start(plan, watch, quiet)).transpose();
+    let guard = || {
+        let links = HardLinks::find(plan).during(|| "look for hard links".to_owned())?;
+        let guard = plan.watch.as_ref().map(|watch| Guard::start(plan, watch, quiet));
+        let guard = guard.transpose()?;
+        let mut fixed = guard.as_ref().map_or_else(Vec::new, |guard| guard.fixed().to_vec());
+        if plan.backend.has_own_tree() {
+            let linked = links.fixed(plan.backend);
+            fixed.extend(linked.during(|| "protect files outside".to_owned())?);
+        }
+        Ok::<_, Trouble>((guard, fixed, links.shared()))
+    };
     if plan.backend == Backend::Namespaces {
         let (first, life) = First::of(plan, ahead, keeper)?.build(plan, sandbox, keeper, pace)?;
         // It builds while this process looks at the zones.
-        let guard = guard()?;
-        let init = first.guard(guard.as_ref())?;
-        return Ok((guard, init, life));
+        let (guard, fixed, shared) = match guard() {
+            Ok(guarded) => guarded,
+            Err(trouble) => {
+                // It would tell the caller first that it waits in vain.
+                first.end();
+                return Err(trouble);
+            }
+        };
+        let init = first.guard(&fixed, guard.as_ref().and_then(Guard::unwatched))?;
+        return Ok(Started { guard, shared, init, life });
     }
-    let guard = guard()?;
+    let (guard, fixed, shared) = guard()?;
     let (life, seen) = UnixStream::pair().during(|| "make a socket".to_owned())?;
     let keeper = Above { socket: keeper, life: &life, seen };
     let init = match plan.backend {
-        Backend::Bubblewrap => crate::backend::bubblewrap::start(
-            plan,
-            sandbox,
-            guard.as_ref().map_or(&[], |g| g.fixed()),
-        )?,
+        Backend::Bubblewrap => crate::backend::bubblewrap::start(plan, sandbox, &fixed)?,
         Backend::Landlock | Backend::None => {
             match sys::fork().during(|| "start the first process".to_owned())? {
                 Side::Parent(pid) => pid,
@@ -299,7 +324,7 @@ fn start(
             return Err(Trouble::new("use the sandbox of macOS", why));
         }
     };
-    Ok((guard, init, life))
+    Ok(Started { guard, shared, init, life })
 }
 
 /// What the first process of a sandbox has of the keeper's.
@@ -402,6 +427,7 @@ struct Keeper {
     socket: UnixStream,
     signals: OwnedFd,
     guard: Option<Guard>,
+    shared: Shared,
     init: Pid,
     /// Whether the caller has what the guard hears of changes by.
     told: bool,
@@ -467,7 +493,8 @@ impl Keeper {
                 let hears_by = self.guard.as_ref().and_then(Guard::hears_by);
                 let hears_by = hears_by.filter(|_| !self.told);
                 self.told |= hears_by.is_some();
-                if wire::send(&self.socket, &Settled { caught }, hears_by.as_slice()).is_err() {
+                let settled = Settled { caught, shared: self.shared.clone() };
+                if wire::send(&self.socket, &settled, hears_by.as_slice()).is_err() {
                     break;
                 }
             }

@@ -3,6 +3,7 @@
 
 pub mod activity;
 pub mod launcher;
+pub mod links;
 pub mod probe;
 pub mod prove;
 pub mod signals;

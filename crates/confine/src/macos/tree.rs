@@ -12,6 +12,7 @@ use std::time::Instant;
 use rustix::process::{Pid, Signal};
 
 use super::activity::Activity;
+use crate::links::Shared;
 use crate::plan::{Backend, Plan, Start};
 use crate::report::{Caught, Layers};
 pub use crate::report::{Ended, Event, Failed};
@@ -76,6 +77,11 @@ impl Tree {
     /// Returns whether there are changes to look at: never.
     pub fn has_news(&self) -> bool {
         false
+    }
+
+    /// Returns files with other names outside: they are not looked for.
+    pub fn shared(&self) -> Option<&Shared> {
+        None
     }
 
     /// Has nothing to take in.

@@ -10,6 +10,7 @@ use zonekeep_confine::Over;
 use zonekeep_confine::child::{Capture, Running};
 use zonekeep_confine::plan::{
     Access, Backend, Bind, Entry, Gateway, Listen, Network, Plan, Role, Route, Start, Watch,
+    ZoneRules,
 };
 use zonekeep_confine::runtime::{self, Host, Settings};
 use zonekeep_confine::tree::{Ended, Failed, Launcher, Tree};
@@ -156,6 +157,11 @@ fn plan(backend: Backend, scene: &Scene, argv: &[String]) -> (Plan, BTreeMap<OsS
         let (host, access, role) = (scene.rw("above/inner"), Access::Ro, Role::Zone);
         entries.push(Entry::Bind(Bind { host, at, access, role, identity: None }));
     }
+    let mut rules = ZoneRules::default();
+    if scene.dir().join("kept").is_dir() {
+        entries.push(bind(scene.dir().join("kept"), "/kept", Access::Rw, Role::Zone));
+        rules.keep_names = entries.last().map(|entry| entry.at().to_owned()).into_iter().collect();
+    }
     entries.push(bind(scene.dir().join("ro"), "/ro", Access::Ro, Role::Zone));
     entries.push(bind(scene.attacker(), "/attacker", Access::Ro, Role::Tool));
     let limits = Limits {
@@ -174,6 +180,7 @@ fn plan(backend: Backend, scene: &Scene, argv: &[String]) -> (Plan, BTreeMap<OsS
     if !own {
         env.insert("TMPDIR".into(), home.join("tmp").into());
     }
-    let plan = Plan { backend, entries, home, network, limits, watch: Some(watch), prove: false };
+    let plan =
+        Plan { backend, entries, home, network, limits, watch: Some(watch), rules, prove: false };
     (plan, env)
 }

@@ -98,6 +98,11 @@ impl Target {
         self.outside().join("secret.txt")
     }
 
+    /// A writable zone in which nothing may be deleted; a setup makes it.
+    pub(crate) fn kept(&self) -> PathBuf {
+        if self.own_tree { PathBuf::from("/kept") } else { self.host.join("kept") }
+    }
+
     /// The file of the read-only zone.
     pub(crate) fn ro_file(&self) -> PathBuf {
         self.ro.join("file.txt")
@@ -315,6 +320,28 @@ impl Scene {
         let path = self.rw(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
+    }
+
+    /// Makes a zone that can be written, and in which nothing may be deleted.
+    pub(crate) fn kept_zone(&self) {
+        let kept = self.dir().join("kept");
+        fs::create_dir_all(kept.join("dir/empty")).unwrap();
+        fs::write(kept.join("file.txt"), ORIGINAL).unwrap();
+        fs::write(kept.join("dir/file.txt"), ORIGINAL).unwrap();
+    }
+
+    /// Fails if something of that zone is gone, or is something else.
+    pub(crate) fn all_kept(&self) -> Result<(), String> {
+        let kept = self.dir().join("kept");
+        for file in ["file.txt", "dir/file.txt"] {
+            if fs::read_to_string(kept.join(file)).ok().as_deref() != Some(ORIGINAL) {
+                return Err(format!("kept/{file} is gone"));
+            }
+        }
+        match kept.join("dir/empty").is_dir() {
+            true => Ok(()),
+            false => Err("kept/dir/empty is gone".to_owned()),
+        }
     }
 
     /// Makes something that git takes for a repository.

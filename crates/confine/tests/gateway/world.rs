@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use zonekeep_confine::plan::{
-    Access, Backend, Bind, Entry, Gateway, Listen, Network, Plan, Role, Route, Start,
+    Access, Backend, Bind, Entry, Gateway, Listen, Network, Plan, Role, Route, Start, ZoneRules,
 };
 use zonekeep_confine::tree::{Ended, Event, Launcher, Process, Tree};
 use zonekeep_policy::limit::Limits;
@@ -88,6 +88,7 @@ impl World {
             network,
             limits: Limits::none(),
             watch: None,
+            rules: ZoneRules::default(),
             prove: false,
         }
     }

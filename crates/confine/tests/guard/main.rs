@@ -7,6 +7,7 @@
 
 mod between;
 mod existing;
+mod linked;
 mod plants;
 mod races;
 mod restored;
@@ -25,12 +26,15 @@ use std::time::{Duration, Instant};
 
 use between::*;
 use existing::*;
+use linked::*;
 use plants::*;
 use races::*;
 use restored::*;
 use zonekeep_confine::Caught;
 use zonekeep_confine::activity::Activity;
-use zonekeep_confine::plan::{Access, Backend, Bind, Entry, Network, Plan, Role, Start, Watch};
+use zonekeep_confine::plan::{
+    Access, Backend, Bind, Entry, Network, Plan, Role, Start, Watch, ZoneRules,
+};
 use zonekeep_confine::quarantine::{self, Kind, RestoreError};
 use zonekeep_confine::tree::{Launcher, Tree};
 use zonekeep_policy::guard::Guards;
@@ -70,6 +74,11 @@ const TESTS: &[(&str, fn())] = &[
     ("much_that_happens_between_commands_stays", much_that_happens_between_commands),
     ("while_another_session_is_busy_this_one_waits", while_another_session_is_busy),
     ("what_was_there_for_a_moment_is_not_the_users", what_was_there_for_a_moment),
+    ("names_outside_make_files_read_only", names_outside_make_files_read_only),
+    ("allowed_hard_links_stay_writable", allowed_hard_links_stay_writable),
+    ("what_could_hide_a_shared_file_is_read_only", what_could_hide_a_shared_file_is_read_only),
+    ("many_shared_files_are_read_only_with_their_directories", many_shared_files),
+    ("too_many_shared_files_are_refused", too_many_shared_files_are_refused),
     ("large_trees_start_quickly", large_trees_start_quickly),
 ];
 
@@ -206,6 +215,7 @@ impl Project {
                 quarantine: self.quarantine(),
                 git_may_configure: self.git_may_configure,
             }),
+            rules: ZoneRules::default(),
             prove: false,
         }
     }

@@ -85,6 +85,13 @@ const SANDBOX: Shape = Shape::Map(&[
         Shape::MapOf(&GUARD),
         "Files that are guarded inside writable zones, by pattern.",
     ),
+    Key::new(
+        "allow_hard_links",
+        Shape::List(&Shape::Text),
+        "Files that commands may write although they have other names outside the writable \
+         zones (hard links), by pattern; others are read-only for commands. Needs trust.",
+    )
+    .hint("write a list of patterns, such as [\"node_modules/**\"]"),
 ]);
 
 const LAYOUT: Shape = Shape::OneOf(&[

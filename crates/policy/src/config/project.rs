@@ -119,6 +119,13 @@ fn boundaries(policy: &mut Policy, sandbox: &Node, problems: &mut Problems) {
             policy.pass_env.push(Ruled::new(name.to_owned(), item.at()));
         }
     }
+    for item in sandbox.get("allow_hard_links").and_then(Node::items).unwrap_or_default() {
+        if let Some(pattern) = item.text()
+            && check_pattern(pattern, &item.mark, problems)
+        {
+            policy.allow_hard_links.push(Ruled::new(pattern.to_owned(), item.at()));
+        }
+    }
     for (key, value) in sandbox.get("guard").into_iter().flat_map(Node::entries) {
         let guard = match value.text() {
             Some("allow") => Guard::Allow,
@@ -126,10 +133,7 @@ fn boundaries(policy: &mut Policy, sandbox: &Node, problems: &mut Problems) {
             _ => Guard::Deny,
         };
         let pattern = &key.text;
-        if !guard::is_pattern(pattern) {
-            let message = format!("the pattern '{pattern}' cannot match any file");
-            let problem = problems.error("bad_pattern", &key.mark, message);
-            problem.hint("write names with slashes between them, such as .vscode/** or *.key");
+        if !check_pattern(pattern, &key.mark, problems) {
             continue;
         }
         if guard == Guard::Allow && OWN_FILES.iter().any(|own| own.eq_ignore_ascii_case(pattern)) {
@@ -139,6 +143,16 @@ fn boundaries(policy: &mut Policy, sandbox: &Node, problems: &mut Problems) {
         }
         policy.guards.set(pattern, guard, value.at());
     }
+}
+
+fn check_pattern(pattern: &str, mark: &Mark, problems: &mut Problems) -> bool {
+    let good = guard::is_pattern(pattern);
+    if !good {
+        let message = format!("the pattern '{pattern}' cannot match any file");
+        let problem = problems.error("bad_pattern", mark, message);
+        problem.hint("write names with slashes between them, such as .vscode/** or *.key");
+    }
+    good
 }
 
 fn check_variable(name: &str, mark: &Mark, problems: &mut Problems) -> bool {

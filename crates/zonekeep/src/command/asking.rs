@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use zonekeep_confine::child::{Capture, Running};
-use zonekeep_confine::plan::{Backend, Entry, Gateway, Network, Plan, Start};
+use zonekeep_confine::plan::{Backend, Entry, Gateway, Network, Plan, Start, ZoneRules};
 use zonekeep_confine::runtime::{self, Host, Settings};
 use zonekeep_confine::tree::{Launcher, Tree};
 use zonekeep_network::presets::{Ask, Runner, SCRATCH};
@@ -80,6 +80,7 @@ impl Asking {
                 network: Network::Off,
                 limits: Limits::default(),
                 watch: None,
+                rules: ZoneRules::default(),
                 prove: false,
             };
             let started = Tree::start(plan, launcher).and_then(|tree| {

@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use zonekeep_confine::Caught;
-use zonekeep_confine::plan::{Access, Backend, Bind, Entry, Identity, Network, Plan, Role, Watch};
+use zonekeep_confine::links::Shared;
+use zonekeep_confine::plan::{
+    Access, Backend, Bind, Entry, Identity, Network, Plan, Role, Watch, ZoneRules,
+};
 use zonekeep_confine::probe;
 use zonekeep_confine::runtime::{self, Host, Settings};
 use zonekeep_confine::strength::{self, Held};
@@ -128,11 +132,37 @@ pub struct Enclosed {
     /// The sandbox.
     pub tree: Tree,
     weaker: OnceLock<Vec<String>>,
+    /// Whether files that are shared with others outside were told of.
+    told_shared: AtomicBool,
     /// The environment of its commands.
     pub(super) env: BTreeMap<OsString, OsString>,
 }
 
 impl Enclosed {
+    /// Returns which files share their content with files outside, in words for the
+    /// agent, and whether that is new; `name` says what the agent calls a path.
+    pub(super) fn shared(&self, name: impl Fn(&str) -> String) -> Option<(String, bool)> {
+        let shared = self.tree.shared().filter(|shared| shared.count > 0)?;
+        let named = shared.named.iter().map(|path| name(path)).collect();
+        let list = Shared { named, ..shared.clone() }.list();
+        let own = self.tree.plan().backend.has_own_tree();
+        let text = match (shared.count, own) {
+            (1, true) => format!(
+                "A file is read-only for commands, because it has another name outside (a hard link): {list}."
+            ),
+            (n, true) => format!(
+                "{n} files are read-only for commands, because they have other names outside (hard links): {list}."
+            ),
+            (1, false) => format!(
+                "A file has another name outside (a hard link), and what commands write to it changes that too: {list}."
+            ),
+            (n, false) => format!(
+                "{n} files have other names outside (hard links), and what commands write to them changes those too: {list}."
+            ),
+        };
+        Some((format!("Note: {text}"), !self.told_shared.swap(true, Ordering::Relaxed)))
+    }
+
     /// Notes that a command runs no more of which there is nothing to tell.
     pub(super) fn leave(&self, line: &str) {
         if let Some(door) = &self.door {
@@ -236,7 +266,15 @@ impl Sandbox {
         let tightest = limits.tightest(&command.limits);
         limits.tmp = [tightest.tmp, tightest.memory].into_iter().flatten().min();
         let home = self.home_inside(own)?;
-        let zones = self.zone_binds(own).into_iter().map(|(_, bind)| bind);
+        let zones = self.zone_binds(own);
+        let keeps = |number: &usize| {
+            let zone = &grant.view().mounts()[*number].zone;
+            zone.approval.delete.value == Approval::Blocked
+        };
+        let keep_names =
+            zones.iter().filter(|(number, bind)| bind.access == Access::Rw && keeps(number));
+        let keep_names: Vec<PathBuf> = keep_names.map(|(_, bind)| bind.at.clone()).collect();
+        let zones = zones.into_iter().map(|(_, bind)| bind);
         let (places, held): (Vec<Bind>, Vec<_>) = self.places().iter().map(placed).unzip();
         let held = held.into_iter().flatten().collect();
         let mut granted: Vec<Bind> = zones.chain(places).collect();
@@ -313,8 +351,19 @@ impl Sandbox {
         if backend == Backend::Seatbelt {
             entries.push(Entry::Private { at: home.clone() });
         }
-        let plan =
-            Plan { backend, entries, home, network, limits, watch, prove: grant.prove().value };
+        let allow = self.shared().policy.allow_hard_links.iter();
+        let allow_hard_links = allow.map(|pattern| pattern.value.clone()).collect();
+        let rules = ZoneRules { allow_hard_links, keep_names };
+        let plan = Plan {
+            backend,
+            entries,
+            home,
+            network,
+            limits,
+            watch,
+            rules,
+            prove: grant.prove().value,
+        };
         let mut notes = found.notes;
         notes.extend(left.iter().map(|(name, _)| {
             format!("{name} of the project file is not set where nothing confines commands")
@@ -367,11 +416,9 @@ impl Sandbox {
             let Backing::Host(ground) = self.backing(number) else { continue };
             let Some(identity) = ground.identity() else { continue };
             // What never happens by file tools does not happen by commands.
-            let approval = &mount.zone.approval;
-            if approval.read.value == Approval::Blocked {
+            if mount.zone.approval.read.value == Approval::Blocked {
                 continue;
             }
-            let never_written = approval.write.value == Approval::Blocked;
             let (device, inode) = identity;
             let bind = Bind {
                 host: ground.real.clone(),
@@ -379,10 +426,7 @@ impl Sandbox {
                     true => PathBuf::from(mount.path().to_string()),
                     false => ground.real.clone(),
                 },
-                access: match mount.zone.mode.value {
-                    Mode::Rw if !never_written => Access::Rw,
-                    _ => Access::Ro,
-                },
+                access: if mount.zone.commands_write() { Access::Rw } else { Access::Ro },
                 role: Role::Zone,
                 identity: Some(Identity { device, inode }),
             };
@@ -520,7 +564,13 @@ impl Sandbox {
         let activity = self.shared().busy.activity(self.shared().state.as_ref());
         let tree = Tree::start_for(plan, launcher, activity);
         let tree = tree.map_err(|failed| unavailable(&failed))?;
-        let enclosed = Arc::new(Enclosed { door, tree, weaker: OnceLock::new(), env });
+        let enclosed = Arc::new(Enclosed {
+            door,
+            tree,
+            weaker: OnceLock::new(),
+            told_shared: AtomicBool::new(false),
+            env,
+        });
         let tree = &enclosed.tree;
         if self.shared().confine.strict {
             tree.layers().map_err(|failed| unavailable(&failed))?;

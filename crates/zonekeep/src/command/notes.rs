@@ -60,6 +60,8 @@ pub(super) struct Facts<'f> {
     /// What was seen of connections, and what could be reached, where that was a
     /// list of hosts.
     pub(super) passed: Option<(&'f Passed, &'f [String])>,
+    /// Which files share their content with files outside.
+    pub(super) shared: Option<&'f str>,
     /// What was caught, with the path as the agent names it.
     pub(super) caught: &'f [(String, Caught)],
 }
@@ -117,6 +119,12 @@ pub(super) fn notes(facts: &Facts<'_>) -> Vec<String> {
             false => facts.writable.join(", "),
         };
         notes.push(format!("Note: This worker's writable paths are: {list}"));
+    }
+    if let Some(shared) = facts.shared
+        && failed
+        && (says(FILE_TROUBLE) || says(&["resource busy", "ebusy"]))
+    {
+        notes.push(shared.to_owned());
     }
     if failed && facts.plan.network == Network::Off && says(NETWORK_TROUBLE) {
         notes.push("Note: Network access is disabled for this worker.".to_owned());

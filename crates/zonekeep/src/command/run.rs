@@ -324,6 +324,7 @@ impl Sandbox {
         );
         let passed = enclosed.door.as_ref();
         let passed = passed.map(|door| (door.end(&command.line()), door.allowed()));
+        let shared = enclosed.shared(|path| self.agent_name(path));
         let mut notes = notes::notes(&Facts {
             plan,
             limits: &limits,
@@ -332,10 +333,16 @@ impl Sandbox {
             stderr: &stderr,
             writable: &writable,
             passed: passed.as_ref().map(|(passed, allowed)| (passed, allowed.as_slice())),
+            shared: shared.as_ref().map(|(text, _)| text.as_str()),
             caught: &caught,
         });
         let refused = passed.as_ref().is_some_and(|(passed, _)| passed.is_refused());
         let held = ended.code != Some(0) && ended.over.is_none() && !notes.is_empty() || refused;
+        if let Some((text, true)) = shared
+            && !notes.contains(&text)
+        {
+            notes.push(text);
+        }
         if !enclosed.weaker().is_empty() && self.shared().warn_once() {
             notes.push(weaker_note(plan.backend, enclosed.weaker()));
         }

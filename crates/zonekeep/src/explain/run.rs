@@ -3,7 +3,8 @@
 use std::fmt;
 
 use serde::Serialize;
-use zonekeep_confine::plan::{Access, Backend, Entry, Network, Role};
+use zonekeep_confine::links::HardLinks;
+use zonekeep_confine::plan::{Access, Backend, Entry, Network, Plan, Role};
 use zonekeep_confine::probe::{self, Offer};
 use zonekeep_confine::strength::{self, Strength};
 use zonekeep_confine::tree::Launcher;
@@ -111,6 +112,8 @@ pub fn explain_run(sandbox: &Sandbox, command: &Command) -> Result<RunExplanatio
         BackendLine { offer, strength }
     });
     let limits = plan.limits.tightest(&command.limits);
+    let mut notes = planned.notes.clone();
+    notes.extend(hard_links(plan));
     Ok(RunExplanation {
         command: command.line(),
         backend,
@@ -122,8 +125,28 @@ pub fn explain_run(sandbox: &Sandbox, command: &Command) -> Result<RunExplanatio
         network: plan.network.clone(),
         hosts: planned.hosts(),
         guarded: plan.watch.as_ref().map_or(0, |watch| watch.patterns.len()),
-        notes: planned.notes.clone(),
+        notes,
         backends: backends.collect(),
+    })
+}
+
+/// Returns what becomes of files that have other names outside, where there are any.
+fn hard_links(plan: &Plan) -> Option<String> {
+    let shared = match HardLinks::find(plan) {
+        Ok(links) => links.shared(),
+        Err(error) => return Some(format!("hard links cannot be looked for: {error}")),
+    };
+    let becomes = match plan.backend.has_own_tree() {
+        true => "is read-only",
+        false => "is changed outside too by a command that writes it",
+    };
+    (shared.count > 0).then(|| {
+        format!(
+            "a file with another name outside the writable directories (a hard link) {becomes} \
+             unless sandbox.allow_hard_links has it; there are {}: {}",
+            shared.count,
+            shared.list()
+        )
     })
 }
 

@@ -187,7 +187,7 @@ mod tests {
     use zonekeep_policy::limit::Limits;
 
     use super::*;
-    use crate::plan::{Backend, Bind, Gateway, Network};
+    use crate::plan::{Backend, Bind, Gateway, Network, ZoneRules};
 
     fn bind(host: &str, at: &str, access: Access, role: Role) -> Entry {
         let (host, at) = (host.into(), at.into());
@@ -211,6 +211,7 @@ mod tests {
             network: Network::Off,
             limits: Limits { tmp: Some(8000), ..Limits::none() },
             watch: None,
+            rules: ZoneRules::default(),
             prove: false,
         };
         let fixed = [Guarded { host: "/host/out/.git".into(), at: "/output/.git".into() }];

@@ -14,7 +14,7 @@ use zonekeep_policy::path::AgentPath;
 
 use super::judge::{Form, allows, read};
 use super::*;
-use crate::plan::{Backend, Bind, Gateway, Role};
+use crate::plan::{Backend, Bind, Gateway, Role, ZoneRules};
 
 fn plan(binds: &[(&str, Access, Role)]) -> Plan {
     let entry = |(host, access, role): &(&str, Access, Role)| bind(host.into(), *access, *role);
@@ -29,6 +29,7 @@ fn plan(binds: &[(&str, Access, Role)]) -> Plan {
         network: Network::Off,
         limits: Limits::none(),
         watch: None,
+        rules: ZoneRules::default(),
         prove: false,
     }
 }

@@ -13,7 +13,11 @@ mod host_state;
 mod host_tmp;
 mod host_tmp_write;
 mod host_var_tmp;
+mod kept_delete;
+mod kept_rename;
 mod lease;
+mod linked_moved;
+mod linked_write;
 mod list;
 mod make_directory;
 mod openat2;
@@ -70,7 +74,11 @@ pub(super) const ALL: &[&Attack] = &[
     &host_tmp::ATTACK,
     &host_tmp_write::ATTACK,
     &host_var_tmp::ATTACK,
+    &kept_delete::ATTACK,
+    &kept_rename::ATTACK,
     &lease::ATTACK,
+    &linked_moved::ATTACK,
+    &linked_write::ATTACK,
     &list::ATTACK,
     &make_directory::ATTACK,
     &openat2::ATTACK,
