@@ -55,6 +55,11 @@ impl Attack {
         not_for_root: &[],
         control: Control::Works,
     };
+
+    /// Returns whether a backend claims to hold it, for root or an ordinary user.
+    pub(crate) fn is_claimed_by(&self, backend: Backend, is_root: bool) -> bool {
+        self.held_by.contains(&backend) && !(is_root && self.not_for_root.contains(&backend))
+    }
 }
 
 /// Descriptors that the caller of an attack redirected.

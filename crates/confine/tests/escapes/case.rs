@@ -1,11 +1,11 @@
 //! One attack on one ground: the user's session that it is made from.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,8 +18,10 @@ use crate::confined::{self, Confined};
 use crate::scene::{SECRET, SECRET_VARIABLE, Scene};
 use crate::sys;
 
-/// How long an attempt may take.
-pub(crate) const LIMIT: Duration = Duration::from_secs(10);
+/// Returns how long an attempt may take.
+pub(crate) fn limit() -> Duration {
+    sys::scaled(Duration::from_secs(10))
+}
 
 /// What a case found, for the runner.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -121,45 +123,49 @@ fn capture(command: &mut Command, given: Given) -> io::Result<Confined> {
     command.stdin(given.input.map_or_else(Stdio::null, Stdio::from));
     command.stdout(Stdio::piped()).stderr(given.errors.map_or_else(Stdio::piped, Stdio::from));
     let mut child = command.process_group(0).spawn()?;
-    let stdout = drain(child.stdout.take().expect("a pipe"));
-    let stderr = child.stderr.take().map(drain);
+    let mut stdout = Output::of(child.stdout.take().expect("a pipe"))?;
+    let mut stderr = child.stderr.take().map(Output::of).transpose()?;
     let start = Instant::now();
     let status = loop {
-        if let Some(status) = child.try_wait()? {
+        let status = child.try_wait()?;
+        // All that a command wrote is in the pipe when it has ended.
+        stdout.drain();
+        stderr.iter_mut().for_each(Output::drain);
+        if let Some(status) = status {
             break status;
         }
-        if start.elapsed() > LIMIT {
+        if start.elapsed() > limit() {
             sys::kill(-(child.id() as i32));
         }
         thread::sleep(Duration::from_millis(2));
     };
     let exit = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
-    Ok(Confined {
-        exit,
-        stdout: collected(&stdout),
-        stderr: stderr.map(|stderr| collected(&stderr)).unwrap_or_default(),
-    })
+    let stderr = stderr.map_or_else(String::new, |stderr| stderr.text());
+    Ok(Confined { exit, stdout: stdout.text(), stderr })
 }
 
-fn drain(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        let mut buffer = [0; 4096];
-        while let Ok(count) = pipe.read(&mut buffer) {
-            if count == 0 || sender.send(buffer[..count].to_vec()).is_err() {
-                break;
-            }
-        }
-    });
-    receiver
+/// A pipe that is read without waiting.
+struct Output {
+    pipe: File,
+    bytes: Vec<u8>,
 }
 
-fn collected(output: &Receiver<Vec<u8>>) -> String {
-    let mut bytes = Vec::new();
-    while let Ok(part) = output.recv_timeout(Duration::from_millis(50)) {
-        bytes.extend(part);
+impl Output {
+    fn of(pipe: impl Into<OwnedFd>) -> io::Result<Output> {
+        let pipe = pipe.into();
+        rustix::io::ioctl_fionbio(&pipe, true)?;
+        Ok(Output { pipe: pipe.into(), bytes: Vec::new() })
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+
+    /// Takes what is in the pipe.
+    fn drain(&mut self) {
+        // It ends with an error where there is nothing to read yet.
+        let _ = self.pipe.read_to_end(&mut self.bytes);
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
 }
 
 /// Ends every process that came from this one, until none is left.

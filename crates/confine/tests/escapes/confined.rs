@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use zonekeep_confine::Over;
 use zonekeep_confine::child::{Capture, Running};
@@ -20,6 +21,7 @@ use zonekeep_policy::planted::CommandGuards;
 
 use crate::attack::Given;
 use crate::scene::{MAX_MEMORY, MAX_PROCESSES, Scene};
+use crate::sys;
 
 /// What a confined command came to.
 #[derive(Debug)]
@@ -102,12 +104,16 @@ fn over(over: Option<Over>) -> String {
     }
 }
 
-/// What `ZONEKEEP_TEST_NETWORK` asks for: `gate` is a list of hosts, all else is
-/// no network.
+/// Returns whether `ZONEKEEP_TEST_NETWORK` asks for a list of hosts instead of no
+/// network.
+pub(crate) fn has_gate() -> bool {
+    std::env::var("ZONEKEEP_TEST_NETWORK").is_ok_and(|network| network == "gate")
+}
+
 fn network(own: bool) -> Network {
     let listen = |at: &str, udp| Listen { at: at.parse().unwrap(), udp };
-    match std::env::var("ZONEKEEP_TEST_NETWORK").as_deref() {
-        Ok("gate") if own => Network::Gate(Gateway {
+    match has_gate() {
+        true if own => Network::Gate(Gateway {
             sockets: vec![
                 listen("127.0.0.1:53", true),
                 listen("127.0.0.1:3128", false),
@@ -116,8 +122,8 @@ fn network(own: bool) -> Network {
             routes: vec![Route { base: "198.18.0.0".parse().unwrap(), bits: 15 }],
             proxy: None,
         }),
-        Ok("gate") => Network::Gate(Gateway { proxy: Some(1), ..Gateway::default() }),
-        _ => Network::Off,
+        true => Network::Gate(Gateway { proxy: Some(1), ..Gateway::default() }),
+        false => Network::Off,
     }
 }
 
@@ -167,7 +173,7 @@ fn plan(backend: Backend, scene: &Scene, argv: &[String]) -> (Plan, BTreeMap<OsS
     let limits = Limits {
         processes: Some(MAX_PROCESSES),
         memory: Some(MAX_MEMORY),
-        wall_ms: Some(20_000),
+        wall_ms: u64::try_from(sys::scaled(Duration::from_secs(20)).as_millis()).ok(),
         ..Limits::default()
     };
     let watch = Watch {

@@ -60,7 +60,7 @@ pub(crate) fn victim() -> ExitCode {
     let file = File::open("secret.txt").unwrap();
     println!("{} {}", secret.as_ptr() as usize, file.as_raw_fd());
     io::stdout().flush().unwrap();
-    thread::sleep(Duration::from_secs(60));
+    thread::sleep(sys::scaled(Duration::from_secs(60)));
     drop(secret);
     ExitCode::SUCCESS
 }
@@ -68,7 +68,7 @@ pub(crate) fn victim() -> ExitCode {
 /// The process that attacks leave behind: it minds nothing and stays.
 pub(crate) fn linger() -> ExitCode {
     sys::ignore(&[libc::SIGHUP, libc::SIGTERM, libc::SIGINT, libc::SIGPIPE, libc::SIGUSR1]);
-    thread::sleep(Duration::from_secs(20));
+    thread::sleep(sys::scaled(Duration::from_secs(20)));
     ExitCode::SUCCESS
 }
 

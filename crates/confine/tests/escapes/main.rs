@@ -9,7 +9,10 @@
 //! itself is `--attack`, in the sandbox or, as its own control, outside.
 //!
 //! `cargo test -p zonekeep-confine --test escapes -- [--list] [NAME…]`, and with
-//! `ZONEKEEP_TEST_NETWORK=gate` where a list of hosts can be reached.
+//! `ZONEKEEP_TEST_NETWORK=gate` where a list of hosts can be reached. For
+//! `scripts/kernels`, `--json` prints every case for each `--backend NAME`, `--pick
+//! COUNT` takes a selection, `--this-user` and `--no-control` leave cases out, and
+//! `ZONEKEEP_TEST_SLOWNESS` multiplies every deadline on an emulated machine.
 
 // Attacks are system calls, most of them ones that no safe wrapper would make,
 // and a runner without a harness prints its own results.
@@ -27,7 +30,11 @@ mod confined;
 #[cfg(target_os = "linux")]
 mod host;
 #[cfg(target_os = "linux")]
+mod options;
+#[cfg(target_os = "linux")]
 mod prelude;
+#[cfg(target_os = "linux")]
+mod rule;
 #[cfg(target_os = "linux")]
 mod runner;
 #[cfg(target_os = "linux")]

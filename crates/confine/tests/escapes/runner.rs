@@ -13,9 +13,11 @@ use std::time::{Duration, Instant};
 
 use zonekeep_confine::plan::Backend;
 
-use crate::attack::{Attack, Control};
+use crate::attack::{Attack, Control, EVERY};
 use crate::attacks;
-use crate::case::{Finding, LIMIT};
+use crate::case::{Finding, limit};
+use crate::options::Options;
+use crate::rule;
 use crate::scene::{clean_up_after, open_to_all};
 use crate::sys;
 
@@ -67,11 +69,41 @@ struct Line {
     confined: Vec<(Backend, Verdict)>,
 }
 
+impl Line {
+    /// Prints the control and each confined case as a line of JSON.
+    fn print_json(&self) {
+        let attack = self.attack;
+        let print = |ground: &str, claimed: bool, words: [&str; 3], verdict: &Verdict| {
+            let (verdict, detail) = match verdict {
+                Verdict::Good(detail) => (words[0], detail),
+                Verdict::Skipped(detail) => (words[1], detail),
+                Verdict::Failed(detail) => (words[2], detail),
+            };
+            let case = serde_json::json!({
+                "attack": attack.name,
+                "rule": rule::of(attack.name),
+                "user": self.user.to_string(),
+                "ground": ground,
+                "claimed": claimed,
+                "promised": !attack.held_by.is_empty(),
+                "verdict": verdict,
+                "detail": detail.trim(),
+            });
+            println!("{case}");
+        };
+        print("control", false, ["works", "none", "failed"], &self.control);
+        for (backend, verdict) in &self.confined {
+            let claimed = attack.is_claimed_by(*backend, self.user == User::Root);
+            print(backend.as_str(), claimed, ["held", "skipped", "broke"], verdict);
+        }
+    }
+}
+
 /// Runs what the arguments ask for.
 pub(crate) fn main(args: &[&str]) -> ExitCode {
     let options = Options::read(args);
-    let chosen: Vec<&Attack> = attacks::all().filter(|attack| options.wants(attack.name)).collect();
     check_names();
+    let chosen = options.attacks();
     if options.list {
         for attack in &chosen {
             println!("{}: test", attack.name);
@@ -84,7 +116,7 @@ pub(crate) fn main(args: &[&str]) -> ExitCode {
     fs::copy(std::env::current_exe().unwrap(), &attacker).unwrap();
     open_to_all(&attacker);
 
-    let users = users();
+    let users = users(&options);
     let jobs = users.iter().flat_map(|&user| chosen.iter().map(move |&attack| (attack, user)));
     let jobs: Mutex<VecDeque<_>> = Mutex::new(jobs.enumerate().collect());
     let lines = Mutex::new(BTreeMap::new());
@@ -95,52 +127,22 @@ pub(crate) fn main(args: &[&str]) -> ExitCode {
                     let Some((number, (attack, user))) = jobs.lock().unwrap().pop_front() else {
                         break;
                     };
-                    let ground = Ground { dir: dir.path().join(number.to_string()), user };
-                    let line = ground.line(attack, &attacker);
-                    lines.lock().unwrap().insert(number, line);
+                    let dir = dir.path().join(number.to_string());
+                    let line = Ground { dir, user, options: &options }.line(attack, &attacker);
+                    let mut lines = lines.lock().unwrap();
+                    if options.json {
+                        line.print_json();
+                    }
+                    lines.insert(number, line);
                 }
             });
         }
     });
     let lines: Vec<Line> = lines.into_inner().unwrap().into_values().collect();
+    if options.json {
+        return ExitCode::SUCCESS;
+    }
     report(&lines, options.everything)
-}
-
-/// What stands on the command line; other flags of the usual harness mean nothing.
-#[derive(Debug, Default)]
-struct Options {
-    list: bool,
-    /// What every attack said, and not only what failed.
-    everything: bool,
-    exact: bool,
-    names: Vec<String>,
-    skip: Vec<String>,
-}
-
-impl Options {
-    fn read(args: &[&str]) -> Options {
-        let mut options = Options::default();
-        let mut args = args.iter();
-        while let Some(&arg) = args.next() {
-            match arg {
-                "--list" => options.list = true,
-                "--nocapture" => options.everything = true,
-                "--exact" => options.exact = true,
-                "--skip" => options.skip.extend(args.next().map(|name| (*name).to_owned())),
-                "--test-threads" | "--format" | "--color" | "--logfile" | "-Z" => {
-                    args.next();
-                }
-                _ if arg.starts_with('-') => {}
-                _ => options.names.push(arg.to_owned()),
-            }
-        }
-        options
-    }
-
-    fn wants(&self, name: &str) -> bool {
-        let fits = |part: &String| if self.exact { name == part } else { name.contains(part) };
-        (self.names.is_empty() || self.names.iter().any(fits)) && !self.skip.iter().any(fits)
-    }
 }
 
 fn check_names() {
@@ -151,12 +153,16 @@ fn check_names() {
     assert_eq!(count, names.len(), "two attacks have the same name");
     for attack in attacks::all() {
         assert!(!attack.threat.is_empty() && !attack.what.is_empty(), "{}", attack.name);
+        assert!(rule::of(attack.name).is_some(), "{} tests no rule", attack.name);
     }
 }
 
-fn users() -> Vec<User> {
+fn users(options: &Options) -> Vec<User> {
     if !zonekeep_testkit::is_root() {
         return vec![User::Ordinary];
+    }
+    if options.this_user {
+        return vec![User::Root];
     }
     let ordinary = zonekeep_testkit::as_nobody().map(|_| User::Ordinary);
     if ordinary.is_none() {
@@ -166,17 +172,21 @@ fn users() -> Vec<User> {
 }
 
 /// Where the cases of one attack and one user are played.
-struct Ground {
+struct Ground<'o> {
     dir: PathBuf,
     user: User,
+    options: &'o Options,
 }
 
-impl Ground {
+impl Ground<'_> {
     fn line(&self, attack: &'static Attack, attacker: &Path) -> Line {
-        let control = self.control(attack, attacker);
-        let claims =
-            |backend: &&Backend| self.user != User::Root || !attack.not_for_root.contains(backend);
-        let confined = attack.held_by.iter().filter(claims).map(|&backend| {
+        let control = match self.options.no_control {
+            true => Verdict::Skipped("not asked for".to_owned()),
+            false => self.control(attack, attacker),
+        };
+        let is_root = self.user == User::Root;
+        let runs = |backend: &&Backend| self.options.runs_on(attack, is_root, **backend);
+        let confined = EVERY.iter().filter(runs).map(|&backend| {
             let finding = self.case(attack, attacker, backend.as_str());
             (backend, finding.map_or_else(Verdict::Failed, |finding| confined(&finding)))
         });
@@ -264,7 +274,7 @@ fn finish(command: &mut Command) -> Result<(String, String), String> {
     });
     let start = Instant::now();
     while child.try_wait().map_err(|error| error.to_string())?.is_none() {
-        if start.elapsed() > LIMIT * 3 {
+        if start.elapsed() > limit() * 3 {
             sys::kill(-(child.id() as i32));
             let _ = child.kill();
             let _ = child.wait();

@@ -374,7 +374,7 @@ impl Scene {
             if left.is_empty() {
                 return Ok(());
             }
-            if start.elapsed() > Duration::from_millis(100) {
+            if start.elapsed() > sys::scaled(Duration::from_millis(100)) {
                 return Err(format!("{} processes are left", left.len()));
             }
             thread::sleep(Duration::from_millis(5));

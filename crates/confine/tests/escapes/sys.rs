@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::Duration;
 
 /// Makes a system call with plain words as arguments.
 ///
@@ -209,4 +210,11 @@ pub(crate) fn own_mounts(confined: bool) -> io::Result<()> {
         Err(error) if !confined => Err(error),
         _ => Ok(()),
     }
+}
+
+/// Returns a duration of this machine for one of a usual machine: multiplied by
+/// `ZONEKEEP_TEST_SLOWNESS`, which an emulator sets.
+pub(crate) fn scaled(usual: Duration) -> Duration {
+    let slowness = std::env::var("ZONEKEEP_TEST_SLOWNESS").ok().and_then(|n| n.parse().ok());
+    usual * slowness.unwrap_or(1)
 }
