@@ -10,6 +10,8 @@ mod requests;
 mod site;
 mod upgrade;
 
+pub(crate) use site::is_local;
+
 use std::io;
 use std::pin::pin;
 

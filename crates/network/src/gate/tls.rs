@@ -9,7 +9,7 @@ use crate::account::{Meter, Way};
 use crate::codec::Step;
 use crate::event::{Reason, Refusal, visible};
 use crate::hello::{self, Hello};
-use crate::http::{Inbox, PATIENCE, Stop};
+use crate::http::{Inbox, PATIENCE, Stop, is_local};
 use crate::relay::{IDLE, Pool};
 
 /// The alert that tells a client that it was refused: fatal, access denied.
@@ -52,22 +52,25 @@ async fn read(
 
 /// Holds a hello to the name that the connection was judged for.
 ///
-/// The host's own services and listed addresses have no name to be held to.
+/// Listed addresses have no name to be held to. The host's own services need not be
+/// named, but a name has to be the host's own: behind them may be what leads to others.
 pub(super) fn check(hello: &Hello, to: &Destination) -> Result<(), Refusal> {
     let Host::Name(name) = &to.host else { return Ok(()) };
-    if to.host.is_localhost() {
-        return Ok(());
-    }
     if hello.encrypted {
         let why = "the TLS hello hides the name that it is for (encrypted hello)";
         return Err(Refusal::new(Reason::NoName, why));
     }
+    let local = to.host.is_localhost();
     let Some(said) = &hello.name else {
+        if local {
+            return Ok(());
+        }
         let why = "the TLS hello does not say which name it is for (SNI)";
         return Err(Refusal::new(Reason::NoName, why));
     };
     match Host::parse(said) {
         Ok(Host::Name(said)) if said == *name => Ok(()),
+        Ok(said) if local && is_local(&said) => Ok(()),
         _ => {
             let said = visible(said.as_bytes());
             let why = format!("the TLS hello is for '{said}', on a connection to '{to}'");
@@ -125,4 +128,39 @@ async fn hear(client: &mut TcpStream, server: &mut TcpStream, meter: &Meter) -> 
     meter.take(Way::In, heard.len())?;
     client.write_all(&heard).await?;
     Ok(again)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hello_is_held_to_the_host_also_on_this_machine() {
+        use Reason::{Mismatch, NoName};
+        let cases = [
+            ("a.test", Some("a.test"), None),
+            ("a.test", Some("A.test"), None),
+            ("a.test", Some("b.test"), Some(Mismatch)),
+            ("a.test", None, Some(NoName)),
+            ("localhost:8443", None, None),
+            ("localhost:8443", Some("localhost"), None),
+            ("localhost:8443", Some("app.localhost"), None),
+            ("localhost:8443", Some("host.zonekeep"), None),
+            ("localhost:8443", Some("127.0.0.1"), None),
+            ("localhost:8443", Some("denied.test"), Some(Mismatch)),
+            ("localhost:8443", Some("localhost.denied.test"), Some(Mismatch)),
+            ("localhost:8443", Some("10.0.0.1"), Some(Mismatch)),
+            ("10.0.0.1:8443", Some("b.test"), None),
+        ];
+        for (to, name, want) in cases {
+            let to = Destination::parse(to).unwrap();
+            let mut hello =
+                Hello { name: name.map(str::to_owned), encrypted: false, protocols: vec![] };
+            let reason = |hello: &Hello| check(hello, &to).err().map(|refusal| refusal.reason);
+            assert_eq!(reason(&hello), want, "{to} {name:?}");
+            hello.encrypted = true;
+            let hidden = matches!(to.host, Host::Name(_)).then_some(NoName);
+            assert_eq!(reason(&hello), hidden, "{to} {name:?}");
+        }
+    }
 }

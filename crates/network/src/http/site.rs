@@ -53,7 +53,7 @@ impl Site {
 }
 
 /// Returns whether that can only mean the machine that one is on.
-fn is_local(host: &Host) -> bool {
+pub(crate) fn is_local(host: &Host) -> bool {
     match host {
         Host::Name(name) => name == "localhost" || name.ends_with(".localhost"),
         Host::Address(IpAddr::V4(ip)) => ip.is_loopback() || *ip == HOST_ADDRESS,

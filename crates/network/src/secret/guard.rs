@@ -14,8 +14,33 @@ use crate::event::{Reason, Refusal};
 use crate::http::{After, Head, Header, Heads};
 use crate::mask::Mask;
 
-/// The longest header with a value in it.
-const MAX_HEADER: usize = 32 * 1024;
+/// What may stand before a value in its header: the schemes that hosts ask for.
+///
+/// A host may quote a part of what it was sent, cut at some length or taken out
+/// between some signs. A command that chose the bytes beside the value would choose
+/// which part of the value that is, and pieces are not found in answers.
+const SCHEMES: [&str; 14] = [
+    "Bearer ",
+    "Token ",
+    "Basic ",
+    "Bot ",
+    "Key ",
+    "ApiKey ",
+    "Api-Key ",
+    "OAuth ",
+    "GenieKey ",
+    "SSWS ",
+    "Splunk ",
+    "DeepL-Auth-Key ",
+    "Klaviyo-API-Key ",
+    "Token token=",
+];
+
+/// What may follow a value that is the user of `Basic` credentials.
+const AFTER_USER: [&[u8]; 3] = [b"", b"x", b"x-oauth-basic"];
+
+/// The longest user before a value in `Basic` credentials.
+const MAX_USER: usize = 64;
 
 /// Reads base64 with or without the signs at its end.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -122,10 +147,8 @@ struct Guard {
 impl Heads for Guard {
     fn check(&mut self, head: &mut Head) -> Result<(), Refusal> {
         self.scanner.restart();
-        for header in &mut head.headers {
-            for &which in &self.sent {
-                put_value(header, &self.secrets.all[which])?;
-            }
+        for &which in &self.sent {
+            put_value(&mut head.headers, &self.secrets.all[which])?;
         }
         if self.masked {
             keep_readable(head);
@@ -174,24 +197,59 @@ fn keep_readable(head: &mut Head) {
     head.headers.push(Header { name, value });
 }
 
-/// Puts the value in the place of the placeholder, where the header is the
-/// secret's.
-fn put_value(header: &mut Header, secret: &Secret) -> Result<(), Refusal> {
-    if !header.name.eq_ignore_ascii_case(&secret.header) {
-        return Ok(());
+/// Puts the value in the place of the placeholder, where the header is the secret's
+/// and nothing but what its host asks for stands beside it.
+fn put_value(headers: &mut [Header], secret: &Secret) -> Result<(), Refusal> {
+    let placeholder = secret.placeholder.as_bytes();
+    let has = |text: &[u8]| text.windows(placeholder.len()).any(|part| part == placeholder);
+    let holds = |header: &Header| {
+        header.name.eq_ignore_ascii_case(&secret.header)
+            && (has(&header.value) || basic(&header.value).is_some_and(|(_, text)| has(&text)))
+    };
+    let Some(held) = headers.iter().position(holds) else { return Ok(()) };
+    // Servers join headers of the same name, and some take `_` for `-`.
+    let plain = |name: &str| name.to_ascii_lowercase().replace('_', "-");
+    let named = plain(&secret.header);
+    let alone = headers.iter().filter(|header| plain(&header.name) == named).count() == 1;
+    match with_value(&headers[held].value, placeholder, &secret.value.0).filter(|_| alone) {
+        Some(changed) => {
+            headers[held].value = changed;
+            Ok(())
+        }
+        None => {
+            let detail = format!(
+                "the secret {} has to stand alone in the header {}, after a scheme such as Bearer, \
+                 or in Basic credentials",
+                secret.name, secret.header
+            );
+            Err(Refusal::new(Reason::Secret, detail))
+        }
     }
-    let put = |text: &[u8]| replace(text, secret.placeholder.as_bytes(), &secret.value.0);
-    let changed = put(&header.value).or_else(|| {
-        let (scheme, decoded) = basic(&header.value)?;
-        Some([scheme, STANDARD.encode(put(&decoded)?).as_bytes()].concat())
-    });
-    let Some(changed) = changed else { return Ok(()) };
-    header.value = changed;
-    if header.value.len() > MAX_HEADER {
-        let detail = format!("the header {} is too long with the secret in it", header.name);
-        return Err(Refusal::new(Reason::Secret, detail));
+}
+
+/// Returns a header's text with the value; `None` where anything else stands beside
+/// the placeholder.
+fn with_value(text: &[u8], placeholder: &[u8], value: &[u8]) -> Option<Vec<u8>> {
+    let text = text.trim_ascii();
+    if let Some(before) = text.strip_suffix(placeholder) {
+        let scheme = |scheme: &&str| before.eq_ignore_ascii_case(scheme.as_bytes());
+        let known = before.is_empty() || SCHEMES.iter().any(scheme);
+        return known.then(|| [before, value].concat());
     }
-    Ok(())
+    let (scheme, decoded) = basic(text)?;
+    let with = match (decoded.strip_suffix(placeholder), decoded.strip_prefix(placeholder)) {
+        (Some(before), _) => {
+            let user = before.strip_suffix(b":")?;
+            let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._@+-$".contains(byte);
+            (user.len() <= MAX_USER && user.iter().all(plain)).then(|| [before, value].concat())?
+        }
+        (None, Some(after)) => {
+            let password = after.strip_prefix(b":")?;
+            AFTER_USER.contains(&password).then(|| [value, after].concat())?
+        }
+        (None, None) => return None,
+    };
+    Some([scheme, STANDARD.encode(Wiped(with).0.as_slice()).as_bytes()].concat())
 }
 
 /// Takes `Basic dXNlcjpwYXNz` apart.
@@ -201,26 +259,6 @@ fn basic(value: &[u8]) -> Option<(&[u8], Vec<u8>)> {
     let encoded = encoded.trim_ascii();
     let decoded = LENIENT.decode(encoded).ok()?;
     scheme.eq_ignore_ascii_case(SCHEME).then_some((scheme, decoded))
-}
-
-/// Puts one text in the place of another wherever it stands; `None` where it does not.
-fn replace(text: &[u8], old: &[u8], new: &[u8]) -> Option<Vec<u8>> {
-    let needle = Needles::new(vec![Wiped(old.to_vec())]);
-    let (mut changed, mut done) = (Vec::new(), 0);
-    while let Some((at, _)) = needle.find(text, done) {
-        changed.extend_from_slice(&text[done..at]);
-        changed.extend_from_slice(new);
-        done = at + old.len();
-        // Too long already; more would only be more to throw away.
-        if changed.len() > MAX_HEADER {
-            break;
-        }
-    }
-    if done == 0 {
-        return None;
-    }
-    changed.extend_from_slice(&text[done..]);
-    Some(changed)
 }
 
 #[cfg(test)]
