@@ -34,7 +34,7 @@ def control():
 def attack():
     patience(1)
     side_by_side(every_way, HELLOS)
-    patience(4)
+    patience(LONG)
     say("split", attempt(split, 50, 0.02))
     say("split", attempt(split, 1, 0))
     say("records", attempt(records, 100))

@@ -50,8 +50,9 @@ def control():
 def attack():
     patience(0.3)
     side_by_side(every_way, FIRST)
-    say("plain", send("allowed.test", 9000, "some other protocol\r\n"))
-    say("plain", send("allowed.test", 9000, bytes(range(256))))
+    patience(LONG)
+    say("plain", send_for("allowed.test", 9000, "some other protocol\r\n", "protocol\r\n"))
+    say("plain", send_for("allowed.test", 9000, bytes(range(256)), b"\xff"))
 
 
 def every_way(data):

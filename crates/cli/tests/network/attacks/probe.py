@@ -16,6 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 PATIENCE = 4
+# How long to wait for more once something has come.
+PAUSE = 0.5
+# For what has to work, however busy the machine is.
+LONG = 120
 
 # A word that nothing else sends.
 TOKEN = sys.argv[2] if len(sys.argv) > 2 else "t0k3n"
@@ -28,13 +32,14 @@ def start(attack, control=None):
     else:
         attack()
     if sys.argv[1] == "attack":
+        patience(LONG, LONG)
         legit(token="fine")
 
 
-def patience(seconds):
-    """Sets how long to wait for an answer."""
-    global PATIENCE
-    PATIENCE = seconds
+def patience(seconds, pause=0.5):
+    """Sets how long to wait for an answer, and for more of it."""
+    global PATIENCE, PAUSE
+    PATIENCE, PAUSE = seconds, pause
 
 
 def proxy():
@@ -84,7 +89,7 @@ def read(stream, size=65536):
             if not more:
                 break
             data += more
-            stream.settimeout(0.5)
+            stream.settimeout(PAUSE)
     except OSError as fault:
         if not data:
             return f"fault: {type(fault).__name__}: {fault}"
@@ -117,6 +122,23 @@ def send(host, port, data):
         with dial(host, port) as stream:
             stream.sendall(data_of(data))
             return read(stream)
+
+    return attempt(run)
+
+
+def send_for(host, port, data, wanted):
+    """Sends bytes, and returns what came back once what is wanted is in it."""
+
+    def run():
+        answer = b""
+        with dial(host, port) as stream:
+            stream.sendall(data_of(data))
+            while data_of(wanted) not in answer:
+                more = stream.recv(65536)
+                if not more:
+                    break
+                answer += more
+        return answer.decode("latin-1")
 
     return attempt(run)
 
