@@ -422,6 +422,24 @@ fn a_real_protocol_works_from_end_to_end() {
     }
 }
 
+/// What the model says comes over no path: a command that could write where `TMPDIR`
+/// leads could put a socket of its own there, and speak as the model.
+#[test]
+fn a_model_is_heard_without_any_file_of_ours() {
+    let project = project().dir("out/tmp");
+    for tmp in [project.path("out/tmp"), project.path("nowhere")] {
+        let provider = Provider::openai(turns());
+        let mut command = project.command();
+        for (name, value) in provider.environment() {
+            command.env(name, value);
+        }
+        command.env("TMPDIR", &tmp);
+        command.args(["work", "main", "go", "--model", &provider.model()]);
+        let run = project.finish(&mut command);
+        assert_eq!((run.exit, run.stdout.trim()), (0, "It says hello."), "{run}");
+    }
+}
+
 fn turns() -> Vec<Turn> {
     vec![
         Turn::calls([

@@ -8,6 +8,7 @@
 
 mod address;
 mod ask;
+mod door;
 mod gate;
 mod hear;
 
@@ -17,13 +18,13 @@ use std::time::{Duration, Instant};
 use genai::chat::{ChatOptions, ChatRequest};
 use genai::resolver::{AuthData, Endpoint};
 use genai::{ModelIden, ServiceTarget};
-use tokio::net::UnixListener;
 use tokio::net::unix::pipe::Receiver;
 use zonekeep::Stop;
 
 use super::open::Settings;
 use super::{Delta, Model, ModelError, Reply, Request};
 use address::Address;
+use door::Door;
 use gate::{Again, Failure, Gate};
 
 pub(super) use address::Provider;
@@ -132,12 +133,9 @@ impl Remote {
         tell: &mut dyn FnMut(Delta<'_>),
     ) -> Result<Reply, Failure> {
         let failed = |why: String| Failure::is_final(self.gate.unreachable(why));
-        // Only this user can get into the directory.
-        let dir = tempfile::Builder::new().prefix("zonekeep-model-").tempdir();
-        let dir = dir.map_err(|error| failed(error.to_string()))?;
-        let path = dir.path().join("gate");
-        let door = UnixListener::bind(&path).map_err(|error| failed(error.to_string()))?;
-        let web = gate::client().tls_backend_preconfigured(gate::no_tls()).unix_socket(path);
+        let door = Door::open().map_err(|error| failed(error.to_string()))?;
+        let web = gate::client().tls_backend_preconfigured(gate::no_tls());
+        let web = web.unix_socket(door.address());
         let web = web.build().map_err(|error| failed(error.to_string()))?;
         let library = genai::Client::builder().with_reqwest(web).build();
         let library = library.map_err(|error| failed(error.to_string()))?;
@@ -148,7 +146,7 @@ impl Remote {
             model: ModelIden::new(self.provider.kind(), self.own_name.clone()),
         };
 
-        let carried = self.gate.carry(door, dir);
+        let carried = self.gate.carry(door);
         let heard = async {
             let stream = library.exec_chat_stream(target, chat, Some(options)).await;
             let stream = stream.map_err(|error| hear::failure(&self.gate, &error))?;

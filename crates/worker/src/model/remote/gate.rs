@@ -16,14 +16,14 @@ use reqwest::{Client, Response, StatusCode};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 use serde_json::Value;
-use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use super::super::ModelError;
 use super::super::open::Settings;
 use super::address::{Address, Provider, is_loopback};
+use super::door::Door;
 
 /// The longest reply, as it is sent.
 const MAX_STREAM: usize = 16 << 20;
@@ -108,12 +108,11 @@ impl Gate {
     }
 
     /// Carries one request to the provider and its reply back. `door` is where
-    /// the library comes in, and `dir` is where the door is; both are gone once
-    /// it is in. The connection to it ends in any case.
-    pub(super) async fn carry(&self, door: UnixListener, dir: TempDir) -> Result<(), Failure> {
+    /// the library comes in; it is gone once the library is in. The connection to
+    /// it ends in any case.
+    pub(super) async fn carry(&self, door: Door) -> Result<(), Failure> {
         let lost = |error: std::io::Error| Failure::is_final(self.unreachable(error.to_string()));
-        let (mut library, _) = door.accept().await.map_err(lost)?;
-        drop((door, dir));
+        let mut library = door.accept().await.map_err(lost)?;
         let (path, headers, body) = read_request(&mut library).await.map_err(lost)?;
         let mut response = self.send(&path, headers, body).await?;
         let status = response.status();
