@@ -163,9 +163,9 @@ impl Sandbox {
             }
             Err(fault) => {
                 // A failure can tell names of what is there.
-                let place = permit.place().map(|place| place.mount());
-                let zone = place.map(|mount| &self.grant().view().mounts()[mount].zone);
-                if let Some(zone) = zone.filter(|zone| zone.untrusted.is_some()) {
+                let mounts = self.grant().view().mounts();
+                let mut zones = permit.places().iter().map(|place| &mounts[place.mount()].zone);
+                if let Some(zone) = zones.find(|zone| zone.untrusted.is_some()) {
                     let news = self.taint(&format!("{verb} {}", record.path));
                     record.taints = news.then(|| zone.name.clone().into()).or(record.taints);
                 }
