@@ -44,6 +44,7 @@ mod run_programs;
 mod run_stdio;
 mod run_terminal;
 mod schema;
+mod second_mounts;
 mod shell;
 mod shell_session;
 mod shown;

@@ -15,6 +15,7 @@ use zonekeep_policy::{Mode, Policy, RelPath};
 
 use crate::command::Placed;
 use crate::ground::Ground;
+use crate::mounts::Mounts;
 
 /// How many links are followed, as in the kernel.
 const MAX_LINKS: usize = 40;
@@ -59,9 +60,10 @@ impl Exposure {
     /// path leads.
     pub(crate) fn find(&self, path: &Path) -> Option<(&str, Access)> {
         let trail = trail(path);
+        let mounts = Mounts::read();
         let identities: Vec<_> = trail.iter().map(|step| identity(step)).collect();
         let on_the_way = |exposed: &&Exposed| {
-            trail.iter().any(|step| step.starts_with(&exposed.real))
+            trail.iter().any(|step| mounts.holds(&exposed.real, step))
                 || exposed.identity.is_some() && identities.contains(&exposed.identity)
         };
         let found: Vec<&Exposed> = self.0.iter().filter(on_the_way).collect();

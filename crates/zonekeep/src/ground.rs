@@ -17,6 +17,7 @@ use zonekeep_policy::{AgentPath, Approval, At, Mode, Policy, RelPath, Zone};
 
 use crate::command::{Placed, most_memory};
 use crate::exposure;
+use crate::mounts::Mounts;
 use crate::state::StateDir;
 use crate::trust::Reach;
 
@@ -168,12 +169,6 @@ impl Ground {
         Some((stat.st_dev as u64, stat.st_ino))
     }
 
-    /// Returns whether another path leads to the same directory, as a mount can
-    /// make it do.
-    fn is_same_directory(&self, other: &Ground) -> bool {
-        self.identity().is_some_and(|own| other.identity() == Some(own))
-    }
-
     /// Returns the store, or `None` while the directory is not there yet.
     pub(crate) fn store(&self) -> Option<Arc<dyn Store>> {
         if let Some(store) = self.made.get() {
@@ -238,9 +233,8 @@ pub(crate) fn open(policy: &Policy, state: &StateDir) -> Result<Vec<Ground>, Vec
             continue;
         }
         let overlapping = grounds.iter().find(|(_, held)| {
-            held.real.starts_with(&ground.real)
-                || ground.real.starts_with(&held.real)
-                || held.is_same_directory(&ground)
+            let mounts = &forbidden.mounts;
+            mounts.holds_any(&held.real, &ground.real) || mounts.holds_any(&ground.real, &held.real)
         });
         if let Some((other, held)) = overlapping {
             errors.push(GroundError::Overlap {
@@ -399,21 +393,23 @@ const RECORDS: &str = "where Zonekeep keeps its own records";
 struct Forbidden {
     homes: Vec<PathBuf>,
     state: PathBuf,
+    mounts: Mounts,
 }
 
 impl Forbidden {
     fn of_user(state: &StateDir) -> Self {
-        Forbidden { homes: homes(), state: resolve(state.path()) }
+        Forbidden { homes: homes(), state: resolve(state.path()), mounts: Mounts::read() }
     }
 
     fn find(&self, path: &Path) -> Option<&'static str> {
-        if path == Path::new("/") {
+        let mounts = &self.mounts;
+        if mounts.holds(path, Path::new("/")) {
             Some("the root of the file system")
-        } else if self.homes.iter().any(|home| home.starts_with(path)) {
+        } else if self.homes.iter().any(|home| mounts.holds(path, home)) {
             Some("a home directory, or holds one")
-        } else if path.starts_with(&self.state) {
+        } else if mounts.holds_any(&self.state, path) {
             Some(RECORDS)
-        } else if self.state.starts_with(path) {
+        } else if mounts.holds_any(path, &self.state) {
             Some("a directory that holds Zonekeep's own records")
         } else {
             None

@@ -38,6 +38,7 @@ mod error;
 mod exposure;
 mod ground;
 mod held;
+mod mounts;
 mod perform;
 mod sandbox;
 mod session;
