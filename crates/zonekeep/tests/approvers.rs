@@ -260,13 +260,19 @@ fn a_program_that_others_or_agents_could_change_is_refused() {
     assert!(refused(&files.beside("home")).ends_with("home is not a file"));
     set(&path, 0o644);
     assert!(refused(&path).ends_with("approver is not executable"));
-    set(&path, 0o757);
-    assert!(refused(&path).ends_with("approver can be changed by other users"));
+    for mode in [0o757, 0o775, 0o777] {
+        set(&path, mode);
+        assert!(refused(&path).ends_with("approver can be changed by other users"), "{mode:o}");
+    }
     set(&path, 0o755);
+    fs::hard_link(&path, files.path("out/another-name")).unwrap();
+    assert!(refused(&path).ends_with("approver has another name (a hard link)"));
+    fs::remove_file(files.path("out/another-name")).unwrap();
+    assert!(Program::new(&path).is_ok(), "the control");
     let dir = files.beside("tools");
     fs::create_dir_all(dir.join("mine")).unwrap();
     put_program(&dir.join("mine/approver"), &format!("#!/bin/sh\n{yes}\n"));
-    for (mode, fits) in [(0o777, false), (0o1777, true), (0o755, true)] {
+    for (mode, fits) in [(0o777, false), (0o775, false), (0o1777, true), (0o755, true)] {
         set(&dir, mode);
         assert_eq!(Program::new(dir.join("mine/approver")).is_ok(), fits, "{mode:o}");
     }
@@ -304,7 +310,9 @@ fn a_program_that_others_could_change_by_now_is_not_started() {
     let path = dir.join("approver");
     put_program(&path, "#!/bin/sh\necho '{\"approved\": true}'\n");
     let session = open(&files, Program::new(&path).unwrap());
-    for (opened, mode, usual) in [(&path, 0o757, 0o755), (&dir, 0o777, 0o755)] {
+    for (opened, mode, usual) in
+        [(&path, 0o757, 0o755), (&path, 0o775, 0o755), (&dir, 0o777, 0o755), (&dir, 0o775, 0o755)]
+    {
         fs::set_permissions(opened, fs::Permissions::from_mode(mode)).unwrap();
         let got = refusal(&files, &session.sandbox());
         assert!(got.contains("and the approver can be changed by other users."), "{got}");

@@ -48,6 +48,12 @@ pub enum Unfit {
         /// The program.
         path: PathBuf,
     },
+    /// The program could be changed by another name.
+    #[error("the approver {} has another name (a hard link)", path.display())]
+    HardLinked {
+        /// The program.
+        path: PathBuf,
+    },
     /// Agents could rewrite the program.
     #[error("the approver {} lies in {within}, which agents can write", path.display())]
     Writable {
@@ -107,7 +113,10 @@ impl Unfit {
                 "name the path of one executable file; it gets no arguments"
             }
             Unfit::OthersCanWrite { .. } => {
-                "a program that answers for you must belong to you or to root, as its directories must, and nobody else may write them"
+                "a program that answers for you must belong to you or to root, as its directories must, and nobody else may write them (`chmod go-w`)"
+            }
+            Unfit::HardLinked { .. } => {
+                "make a copy of it with `cp`, and name that: who can write the other name changes the program"
             }
             Unfit::Writable { .. } => {
                 "keep it where no agent can write, such as in a directory of yours outside of the project"

@@ -59,6 +59,7 @@ impl Program {
         })?;
         check(&real).map_err(|fault| match fault {
             Fault::OthersCanWrite => Unfit::OthersCanWrite { path: path.to_owned() },
+            Fault::HardLinked => Unfit::HardLinked { path: path.to_owned() },
             Fault::NotAProgram(what) => not(what),
         })?;
         Ok(Program { given, real, limit: WAIT, serves: OnceLock::new() })
@@ -77,6 +78,7 @@ impl Program {
         // Much may have happened since the last question.
         check(&self.real).map_err(|fault| match fault {
             Fault::OthersCanWrite => Trouble::OthersCanWrite,
+            Fault::HardLinked => Trouble::HardLinked,
             Fault::NotAProgram(_) => Trouble::Start,
         })?;
         let mut command = Command::new(&self.real);
@@ -105,6 +107,8 @@ impl Program {
 enum Fault {
     NotAProgram(String),
     OthersCanWrite,
+    /// Another name of the file may lie where agents can write.
+    HardLinked,
 }
 
 /// Looks whether there is a program that nobody but the user and the superuser can
@@ -121,6 +125,9 @@ fn check(real: &Path) -> Result<(), Fault> {
     if facts.mode() & 0o111 == 0 {
         return Err(Fault::NotAProgram("is not executable".to_owned()));
     }
+    if facts.nlink() > 1 {
+        return Err(Fault::HardLinked);
+    }
     let mut directories = real.ancestors().skip(1);
     match is_kept(&facts) && directories.all(keeps_its_entries) {
         true => Ok(()),
@@ -130,7 +137,7 @@ fn check(real: &Path) -> Result<(), Fault> {
 
 /// Returns whether no other user can change a file.
 fn is_kept(facts: &fs::Metadata) -> bool {
-    facts.mode() & 0o002 == 0 && is_ours(facts)
+    facts.mode() & 0o022 == 0 && is_ours(facts)
 }
 
 /// Returns whether no other user can put something else in the place of what lies in
@@ -138,7 +145,7 @@ fn is_kept(facts: &fs::Metadata) -> bool {
 fn keeps_its_entries(directory: &Path) -> bool {
     const STICKY: u32 = 0o1000;
     fs::symlink_metadata(directory).is_ok_and(|facts| {
-        let open = facts.mode() & 0o002 != 0 && facts.mode() & STICKY == 0;
+        let open = facts.mode() & 0o022 != 0 && facts.mode() & STICKY == 0;
         facts.is_dir() && is_ours(&facts) && !open
     })
 }
@@ -184,6 +191,7 @@ impl Approver for Program {
 enum Trouble {
     Start,
     OthersCanWrite,
+    HardLinked,
     Lost,
     Late,
     TooLong,
@@ -196,6 +204,7 @@ impl Trouble {
         match self {
             Trouble::Start => "the approver could not be started".to_owned(),
             Trouble::OthersCanWrite => "the approver can be changed by other users".to_owned(),
+            Trouble::HardLinked => "the approver has another name (a hard link)".to_owned(),
             Trouble::Lost => "the approver was lost".to_owned(),
             Trouble::Late => format!("the approver did not answer within {}", in_words(limit)),
             Trouble::TooLong => {
