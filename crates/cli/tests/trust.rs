@@ -301,6 +301,33 @@ fn the_list_of_trusted_files_is_the_users_alone() {
     assert_eq!(mode("zonekeep"), 0o700);
 }
 
+/// Root that is given another user's state directory does not obey what that user
+/// wrote there.
+#[test]
+fn a_state_directory_of_another_user_is_refused() {
+    if !zonekeep_testkit::is_root() {
+        return skip("only root can give a directory away");
+    }
+    let project = reaching();
+    project.zonekeep(["trust", "--yes"]).ok();
+    assert_eq!(project.zonekeep(READ).ok(), "secret", "the control");
+    let state = project.state().join("zonekeep");
+    let give = |path: &std::path::Path, uid| {
+        std::os::unix::fs::chown(path, Some(uid), None).unwrap();
+    };
+    // The directory is root's again, and the line in it is still another's.
+    give(&state.join("trusted"), 65534);
+    let run = project.zonekeep(READ);
+    assert!(run.exit == 125 && run.stderr.contains("is not trusted yet"), "{run}");
+    give(&state.join("trusted"), 0);
+    give(&state, 65534);
+    for command in [&READ[..], &["log"], &["trust", "--yes"], &["quarantine", "list"]] {
+        let run = project.zonekeep(command);
+        assert!(run.exit != 0, "{command:?}: {run}");
+        assert!(run.stderr.contains("belongs to another user (uid 65534)"), "{command:?}: {run}");
+    }
+}
+
 #[test]
 fn a_link_in_place_of_a_default_directory_needs_trust_without_any_file() {
     let project = Project::new(PROGRAM).dir("../elsewhere").link(".sandbox", "../elsewhere");

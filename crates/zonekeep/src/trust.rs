@@ -7,8 +7,8 @@
 //! withholds some of it does not take the rest away.
 
 use std::collections::{BTreeSet, HashSet};
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -52,8 +52,13 @@ impl TrustStore {
         self.held().contains(&key(project, None))
     }
 
+    /// Returns the keys in the list; none where another user could have written it.
     fn held(&self) -> HashSet<String> {
-        let list = fs::read_to_string(self.state.path().join("trusted")).unwrap_or_default();
+        let mut list = String::new();
+        let file = self.state.open_own("trusted", OpenOptions::new().read(true));
+        if file.and_then(|mut file| file.read_to_string(&mut list)).is_err() {
+            return HashSet::new();
+        }
         list.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
     }
 
@@ -70,8 +75,9 @@ impl TrustStore {
             return Ok(());
         }
         self.state.make("")?;
-        let path = self.state.path().join("trusted");
-        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+        let mut options = OpenOptions::new();
+        let mut file =
+            self.state.open_own("trusted", options.append(true).create(true).mode(0o600))?;
         file.write_all(lines.as_bytes())
     }
 }
