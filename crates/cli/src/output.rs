@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
+use zonekeep::policy::denial::is_invisible;
 
 use crate::failure::Failure;
 
@@ -19,13 +20,33 @@ pub(crate) fn text(text: &str) -> Result<(), Failure> {
 /// Prints a value as JSON on several lines.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
     let shown = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
-    text(&shown)
+    text(&escaped(&shown))
 }
 
 /// Prints a value as JSON on one line.
 pub(crate) fn json_line(value: &impl Serialize) -> Result<(), Failure> {
     let shown = serde_json::to_string(value).map_err(io::Error::from)?;
-    text(&shown)
+    text(&escaped(&shown))
+}
+
+/// Writes out, as JSON does, what a terminal would act on or reorder: JSON itself
+/// leaves DEL, the C1 controls and bidirectional and invisible characters as they are.
+///
+/// Such characters stand in strings only, so that the value stays the same.
+pub(crate) fn escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\n' => out.push(c),
+            c if c.is_control() || is_invisible(c) => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    out.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 /// Prints a line on standard error, formatted as by `format!`.

@@ -12,6 +12,8 @@ use zonekeep::approve::{Answer, Approver, Opening, Request, Unfit, visible};
 use zonekeep_worker::event::{Event, Watcher, What};
 use zonekeep_worker::{Ended, Report};
 
+use crate::output;
+
 /// How often the line that moves is drawn.
 const TICK: Duration = Duration::from_millis(120);
 /// How much of a call, and of an answer to it, is shown.
@@ -72,7 +74,7 @@ impl View {
 
     /// Prints a line of JSON. Where nobody reads any more, nothing more is done.
     fn print(&self, value: &impl serde::Serialize) {
-        let line = serde_json::to_string(value).unwrap_or_default();
+        let line = output::escaped(&serde_json::to_string(value).unwrap_or_default());
         let mut out = io::stdout().lock();
         if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
             self.0.stop.say();

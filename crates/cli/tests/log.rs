@@ -33,6 +33,25 @@ fn records(project: &Project, flags: &[&str]) -> Vec<Value> {
     run.ok().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// What an agent names is printed so that a terminal does not act on it, and is the
+/// same text for a program that reads it.
+#[test]
+fn json_has_no_character_that_a_terminal_would_act_on() {
+    let project = project();
+    let odd = "/input/\u{9b}31m\u{7f}\u{202e}txt\u{2066}\u{200b}\u{e0041}é";
+    call(&project, "read_file", json!({ "path": odd }), &[]);
+    let run = project.zonekeep(["log", "--json"]);
+    let raw = |c: char| c != '\n' && (c.is_control() || !c.is_ascii() && c != 'é');
+    assert_eq!(run.ok().chars().find(|c| raw(*c)), None, "{run}");
+    assert!(run.stdout.contains("\\u009b") && run.stdout.contains("\\udb40\\udc41"), "{run}");
+    let id = records(&project, &[])[0]["id"].as_str().unwrap().to_owned();
+    for flags in [vec!["log", "--json", "--why", &id], vec!["explain", "read", odd, "--json"]] {
+        let run = project.zonekeep(&flags);
+        assert_eq!(run.stdout.chars().find(|c| raw(*c)), None, "{flags:?} {run}");
+        assert!(serde_json::from_str::<Value>(&run.stdout).is_ok(), "{flags:?} {run}");
+    }
+}
+
 /// A read, a refused write, a write, a refused question and a failure.
 fn busy() -> Project {
     let project = project().file(
