@@ -159,7 +159,7 @@ fn an_approver_with_a_name_in_a_writable_zone_is_refused() {
     write("first.txt").ok();
     fs::hard_link(&approver, project.path("out/tool.txt")).unwrap();
     let run = write("second.txt");
-    assert!(run.exit == 125 && run.stderr.contains("which agents can write"), "{run}");
+    assert!(run.exit == 125 && run.stderr.contains("has another name (a hard link)"), "{run}");
 }
 
 // ---- blocked deletion
