@@ -15,6 +15,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use rustix::process::Pid;
 
+use crate::launcher::faults::{self, Call, lacks};
 use crate::seccomp::Instruction;
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -159,10 +160,29 @@ pub(crate) fn close_all_but(kept: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 /// Has every descriptor from `first` on closed when another program starts.
-pub(crate) fn close_from_on_exec(first: u32) -> io::Result<()> {
+fn close_from_on_exec(first: RawFd) -> io::Result<()> {
     let flag = libc::CLOSE_RANGE_CLOEXEC;
-    // SAFETY: changes a flag of descriptors.
-    check_long(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, flag) }).map(drop)
+    let done = match lacks(Call::CloseRangeOnExec) {
+        true => Err(io::Error::from_raw_os_error(libc::EINVAL)),
+        // SAFETY: changes a flag of descriptors.
+        false => check_long(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, flag) }),
+    };
+    // KERNEL(5.11): CLOSE_RANGE_CLOEXEC.
+    match done {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            for entry in std::fs::read_dir("/proc/self/fd")? {
+                let name = entry?.file_name();
+                let fd = name.to_str().and_then(|name| name.parse().ok());
+                let fd: RawFd = fd.ok_or(io::ErrorKind::InvalidData)?;
+                if fd >= first {
+                    // SAFETY: changes a flag of a descriptor.
+                    check(unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) })?;
+                }
+            }
+            Ok(())
+        }
+        result => result.map(drop),
+    }
 }
 
 /// Puts an open descriptor in the place of another one, which is closed by that.
@@ -210,6 +230,12 @@ pub(crate) fn set_mount(
     recursive: bool,
 ) -> io::Result<()> {
     const IDMAP: u64 = 0x10_0000;
+    if lacks(Call::MountSetattr) {
+        return Err(io::Error::from_raw_os_error(libc::ENOSYS));
+    }
+    if attributes.owners.is_some() && lacks(Call::Idmap) {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
     let mut attr = MountAttr { set: 0, clear: 0, propagation: 0, userns_fd: 0 };
     let bits = [
         (attributes.read_only, 0x1),
@@ -394,6 +420,7 @@ struct Shared<'p, 'f> {
 /// stands still.
 pub(crate) fn start(program: &Program<'_>) -> Result<Pid, (usize, i32)> {
     const STACK: usize = 64 * 1024;
+    not_inherited()?;
     let list = |strings: &[CString]| {
         let pointers = strings.iter().map(|string| string.as_ptr());
         pointers.chain([std::ptr::null()]).collect::<Vec<_>>()
@@ -419,6 +446,8 @@ pub(crate) fn start(program: &Program<'_>) -> Result<Pid, (usize, i32)> {
         libc::clone(become_program, top, flags, (&raw mut shared).cast())
     };
     let last = io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
+    // The child noted there what it was.
+    faults::enter(faults::Process::Supervisor);
     match (side(i64::from(pid)), shared.failed) {
         (Ok(Side::Parent(pid)), None) => Ok(pid),
         (Ok(Side::Parent(pid)), Some(failed)) => {
@@ -433,6 +462,7 @@ pub(crate) fn start(program: &Program<'_>) -> Result<Pid, (usize, i32)> {
 extern "C" fn become_program(shared: *mut libc::c_void) -> libc::c_int {
     // SAFETY: `start` passes a `Shared` that nobody else uses meanwhile.
     let shared = unsafe { &mut *shared.cast::<Shared<'_, '_>>() };
+    faults::enter(faults::Process::Command);
     let failed = match prepare(shared.program) {
         Ok(()) => (4, run(shared)),
         Err(failed) => failed,
@@ -443,12 +473,24 @@ extern "C" fn become_program(shared: *mut libc::c_void) -> libc::c_int {
 
 /// Does in this process, which goes on as it is, what comes before a program.
 pub(crate) fn prepare_here(program: &Program<'_>) -> Result<(), (usize, i32)> {
+    not_inherited()?;
     prepare(program)
+}
+
+/// Keeps all descriptors but the first three from the program: they are closed when it
+/// starts, for its rules are still needed until then.
+fn not_inherited() -> Result<(), (usize, i32)> {
+    let errno = |error: io::Error| error.raw_os_error().unwrap_or(libc::EIO);
+    close_from_on_exec(3).map_err(|error| (0, errno(error)))
 }
 
 fn prepare(program: &Program<'_>) -> Result<(), (usize, i32)> {
     let failed = |step| (step, io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO));
-    let done = |step, result: libc::c_long| if result < 0 { Err(failed(step)) } else { Ok(()) };
+    let done = |step, result: libc::c_long| match faults::step() {
+        _ if result < 0 => Err(failed(step)),
+        Some(errno) => Err((step, errno)),
+        None => Ok(()),
+    };
     // SAFETY: system calls with plain numbers, and pointers to what lives
     // longer than this process.
     unsafe {
@@ -469,8 +511,6 @@ fn prepare(program: &Program<'_>) -> Result<(), (usize, i32)> {
         for (number, fd) in program.stdio.iter().enumerate() {
             place_fd(*fd, number as RawFd).map_err(|_| failed(0))?;
         }
-        // Closed when the program starts: the rules are still needed.
-        close_from_on_exec(3).map_err(|_| failed(0))?;
         for &(resource, soft, hard) in &program.limits {
             let limit = libc::rlimit { rlim_cur: soft, rlim_max: hard };
             done(1, libc::setrlimit(resource, &raw const limit).into())?;
@@ -517,6 +557,16 @@ pub(crate) fn kill_every() {
     unsafe { libc::kill(-1, libc::SIGKILL) };
 }
 
+/// Returns the size of a page of memory.
+///
+/// The one of `rustix` panics on kernels before 6.4 in a process that is not dumpable:
+/// it reads `/proc/self/auxv`, which is closed then.
+pub(crate) fn page_size() -> u64 {
+    // SAFETY: asks for a number.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u64::try_from(size).unwrap_or(4096).max(1)
+}
+
 /// Returns how many pieces of System V shared memory there are in this namespace, and
 /// how many bytes of them take up memory.
 pub(crate) fn shared_memory() -> (u32, u64) {
@@ -539,7 +589,7 @@ pub(crate) fn shared_memory() -> (u32, u64) {
         return (0, 0);
     }
     let pages = info.resident.saturating_add(info.swapped);
-    let bytes = pages.saturating_mul(rustix::param::page_size() as u64);
+    let bytes = pages.saturating_mul(page_size());
     (u32::try_from(info.pieces).unwrap_or(0), bytes)
 }
 
@@ -654,6 +704,17 @@ pub(crate) fn usual_signals() {
     }
 }
 
+/// Has `abort` end this process with `_exit`: as the first process of a namespace it
+/// cannot be killed by its own signal.
+pub(crate) fn exit_on_abort() {
+    extern "C" fn end(signal: libc::c_int) {
+        exit(128 + signal)
+    }
+    let handler: extern "C" fn(libc::c_int) = end;
+    // SAFETY: the handler makes one system call, and never returns.
+    unsafe { libc::signal(libc::SIGABRT, handler as libc::sighandler_t) };
+}
+
 /// Lets every signal through again.
 fn let_signals_through() {
     // SAFETY: a set that is emptied before it is used.
@@ -666,6 +727,9 @@ fn let_signals_through() {
 
 /// Returns which Landlock the kernel has; 0 is none.
 pub(crate) fn landlock_version() -> u32 {
+    if lacks(Call::Landlock) {
+        return 0;
+    }
     const VERSION: libc::c_long = 1;
     // SAFETY: with this flag the call only returns a number.
     let version = unsafe {

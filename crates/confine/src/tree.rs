@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, WaitOptions};
 
 use crate::activity::Activity;
@@ -35,12 +36,23 @@ pub(crate) fn this_program_can_launch() {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
     program: PathBuf,
+    /// Faults that a test injects.
+    faults: Vec<String>,
 }
 
 impl Launcher {
     /// Uses the program at a path.
     pub fn at(program: impl Into<PathBuf>) -> Self {
-        Launcher { program: program.into() }
+        Launcher { program: program.into(), faults: Vec::new() }
+    }
+
+    /// Has the launcher fail at a step, or do without a system call, as a test of
+    /// this library asks for; in a release build nothing of it happens.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_fault(mut self, fault: impl Into<String>) -> Self {
+        self.faults.push(fault.into());
+        self
     }
 
     /// Uses this program, which has called
@@ -115,6 +127,7 @@ impl Waiting {
         let (keeper, keeper_end) = UnixStream::pair()?;
         let child = Command::new(&launcher.program)
             .arg0(launcher::NAME)
+            .args(&launcher.faults)
             .env_clear()
             .stdin(OwnedFd::from(keeper_end))
             .stdout(Stdio::null())
@@ -219,7 +232,7 @@ impl Tree {
     pub fn layers(&self) -> Result<&Layers, Failed> {
         let init = lock(&self.init);
         let ready = self.ready.get_or_init(|| {
-            let (layers, sockets) = hear(&init)?;
+            let (layers, sockets) = hear(&init, &lock(&self.keeper))?;
             *lock(&self.sockets) = Some(sockets);
             Ok(layers)
         });
@@ -297,6 +310,9 @@ impl Tree {
                 Some((Told::Terminal, mut fds)) => process.terminal = fds.pop(),
                 Some((Told::NotStarted { step, errno }, _)) => {
                     return Err(not_started(step, errno));
+                }
+                Some((Told::Failed { step, why }, _)) => {
+                    return Err(Failed::Step { step, errno: None, why });
                 }
                 _ => return Err(Failed::Gone),
             },
@@ -378,7 +394,7 @@ impl Drop for Tree {
 
 /// Hears what the sandbox says until it stands: which layers hold, and beside
 /// that the sockets of its gateway.
-fn hear(init: &UnixStream) -> Result<(Layers, Vec<OwnedFd>), Unready> {
+fn hear(init: &UnixStream, keeper: &UnixStream) -> Result<(Layers, Vec<OwnedFd>), Unready> {
     let mut sockets = Vec::new();
     loop {
         match wire::receive::<Built>(init) {
@@ -387,10 +403,21 @@ fn hear(init: &UnixStream) -> Result<(Layers, Vec<OwnedFd>), Unready> {
             Ok(Some((Built::Failed { step, errno, why }, _))) => {
                 return Err(Unready { step, errno, why });
             }
-            Ok(_) | Err(_) => {
-                let why = "the launcher ended without a word".to_owned();
-                return Err(Unready { step: "start the sandbox".to_owned(), errno: None, why });
-            }
+            Ok(_) | Err(_) => return Err(last_word(keeper)),
+        }
+    }
+}
+
+/// Returns what a launcher that has ended said on the socket of its keeper, which is
+/// the only one until it has a plan.
+fn last_word(keeper: &UnixStream) -> Unready {
+    let mut polled = [PollFd::new(keeper, PollFlags::IN)];
+    let waits = rustix::event::poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+    match waits.is_ok_and(|count| count > 0).then(|| wire::receive::<Built>(keeper)) {
+        Some(Ok(Some((Built::Failed { step, errno, why }, _)))) => Unready { step, errno, why },
+        _ => {
+            let why = "the launcher ended without a word".to_owned();
+            Unready { step: "start the sandbox".to_owned(), errno: None, why }
         }
     }
 }
@@ -426,8 +453,13 @@ fn launch(
     let build = Build { plan: plan.clone(), what, own };
     let beside = [Some(init_end.as_fd()), activity.map(AsFd::as_fd)];
     let beside: Vec<BorrowedFd<'_>> = beside.into_iter().flatten().collect();
-    wire::send(&keeper, &build, &beside)
-        .map_err(|source| Failed::Launcher { program: launcher.program.clone(), source })?;
+    match wire::send(&keeper, &build, &beside) {
+        // It has ended; `init` is closed now, and it may have said why.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        sent => {
+            sent.map_err(|source| Failed::Launcher { program: launcher.program.clone(), source })?
+        }
+    }
     Ok((child, keeper, init))
 }
 
@@ -448,7 +480,10 @@ pub fn handles(plan: &Plan, launcher: &Launcher) -> Result<Vec<OwnedFd>, Failed>
             Ok(Some((Built::Failed { step, errno, why }, _))) => {
                 break Err(Failed::Step { step, errno, why });
             }
-            _ => break Err(Failed::Gone),
+            _ => {
+                let Unready { step, errno, why } = last_word(&keeper);
+                break Err(Failed::Step { step, errno, why });
+            }
         }
     };
     drop((keeper, init));
@@ -498,6 +533,7 @@ impl Process {
                 left: end.left,
             })),
             Some((Told::NotStarted { step, errno }, _)) => Err(not_started(step, errno)),
+            Some((Told::Failed { step, why }, _)) => Err(Failed::Step { step, errno: None, why }),
             Some((Told::Terminal, _)) | None => Err(Failed::Gone),
         }
     }

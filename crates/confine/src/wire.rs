@@ -44,10 +44,20 @@ pub(crate) enum What {
 /// handles of zones, beside `Sockets` those of the gateway, in order.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Built {
-    Ready { layers: Layers },
+    Ready {
+        layers: Layers,
+    },
     Sockets,
-    Handles { last: bool },
-    Failed { step: String, errno: Option<i32>, why: String },
+    Handles {
+        last: bool,
+    },
+    Failed {
+        step: String,
+        errno: Option<i32>,
+        why: String,
+    },
+    /// For the keeper: the first process has answered the caller.
+    Answered,
 }
 
 /// What the library asks of the sandbox. Beside `Start` are standard input,
@@ -69,6 +79,11 @@ pub(crate) enum Told {
     NotStarted {
         step: String,
         errno: i32,
+    },
+    /// Its supervisor failed, and nothing of it goes on.
+    Failed {
+        step: String,
+        why: String,
     },
     /// It stopped, as by Ctrl-Z.
     Stopped,

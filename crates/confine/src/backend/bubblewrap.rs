@@ -270,8 +270,9 @@ impl Starting {
             .stdout(Stdio::null())
             .stderr(errors_end)
             .spawn()
-            .during(what)?;
-        let pid = Pid::from_raw(child.id() as i32).ok_or(io::ErrorKind::Other).during(what)?;
+            .map_err(|error| Trouble::new(what(), error))?;
+        let pid = Pid::from_raw(child.id() as i32);
+        let pid = pid.ok_or_else(|| Trouble::new(what(), io::ErrorKind::Other.into()))?;
         // The command is dropped, and with it this side's copies.
         Ok(Starting { pid, socket, begun, told, errors })
     }

@@ -12,6 +12,7 @@ use rustix::process::{Pid, Resource, Signal, WaitOptions, WaitStatus};
 use rustix::pty::OpenptFlags;
 use zonekeep_policy::limit::Limits;
 
+use super::fatal::{self, Channel};
 use super::layers::{Alone, Rules};
 use super::{Trouble, Try, processes};
 use crate::plan::{Plan, Start};
@@ -64,6 +65,7 @@ pub(super) fn supervise(post: Post<'_>) -> i32 {
         return 0;
     }
     let status = UnixStream::from(fds.remove(0));
+    fatal::report_to(status.try_clone().ok().map(Channel::Command));
     let begun = made.and_then(|alone| begin(&post, order, fds, &status, alone));
     // Only now, so that making the next supervisor does not hold this command up.
     busy();

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::process::{Pid, Signal, WaitOptions};
@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 
 use super::maps::Owners;
 use super::tree::{Fixed, Ground, Sources};
-use super::{Pace, Trouble, Try, gateway, hide, init};
-use crate::plan::{Backend, Network, Plan};
+use super::{Pace, Trouble, Try, fatal, faults, gateway, hide, init};
+use crate::plan::{Network, Plan};
 use crate::sys::{self, Side};
-use crate::wire::{self, MAX_FDS};
+use crate::wire::{self, Built, MAX_FDS};
 
 /// What the first process is told first: what to build, and which of the plan's
-/// binds are taken already. Beside it are the socket of the sandbox and one that
-/// closes when the keeper ends; what is taken follows, beside empty messages.
+/// binds are taken already. Beside it is the socket of the sandbox; what is taken
+/// follows, beside empty messages.
 #[derive(Debug, Serialize, Deserialize)]
 struct Task<'w> {
     plan: Cow<'w, Plan>,
@@ -63,29 +63,31 @@ impl Space {
 
 impl First {
     /// Starts it before there is a plan; `None` where it is better to wait.
-    pub(super) fn ahead(keeper: &UnixStream) -> Option<Self> {
+    pub(super) fn ahead(keeper: &UnixStream) -> Option<Result<Self, Trouble>> {
         let owners = Owners::strongest();
         match owners.has_groups_to_leave() {
             // They are not given up for a plan that may need them.
             true => None,
-            false => First::start(owners, Space::Own, keeper).ok(),
+            false => Some(First::start(owners, Space::Own, keeper)),
         }
     }
 
     /// Starts it for a plan, unless the one that was started ahead fits.
     pub(super) fn of(
         plan: &Plan,
-        ahead: Option<First>,
+        ahead: Option<Result<First, Trouble>>,
         keeper: &UnixStream,
     ) -> Result<Self, Trouble> {
         let space = Space::of(&plan.network);
         match ahead {
-            Some(first) if first.space == space => Ok(first),
-            Some(first) => {
+            Some(Ok(first)) if first.space == space => Ok(first),
+            Some(Ok(first)) => {
                 let owners = first.end();
                 First::start(owners, space, keeper)
             }
-            None => First::start(Owners::strongest(), space, keeper),
+            // It would fail again.
+            Some(Err(trouble)) if space == Space::Own => Err(trouble),
+            Some(Err(_)) | None => First::start(Owners::strongest(), space, keeper),
         }
     }
 
@@ -131,16 +133,13 @@ impl First {
 
     /// Has it build the tree of a plan, and returns it: where the strongest
     /// translation of owners does not work for the zones, that is another one.
-    /// It ends when what is returned beside it is closed.
     pub(super) fn build(
         mut self,
         plan: &Plan,
         sandbox: &UnixStream,
         keeper: &UnixStream,
         pace: Pace,
-    ) -> Result<(Self, UnixStream), Trouble> {
-        debug_assert!(plan.backend == Backend::Namespaces);
-        debug_assert!(Space::of(&plan.network) == self.space);
+    ) -> Result<Self, Trouble> {
         let sources = match self.owners.namespace() {
             // Translating owners takes the host's own rights.
             Some(namespace) => Sources::take(plan, Some(namespace))?,
@@ -151,66 +150,91 @@ impl First {
             self.end();
             self = First::start(Owners::Renamed, space, keeper)?;
         }
-        // Made now, so that it has no copy of its own.
-        let (life, seen) = UnixStream::pair().during(|| "make a socket".to_owned())?;
         let taken = sources.as_ref().map(Sources::kinds);
-        let beside = [sandbox.as_fd(), seen.as_fd()];
-        self.tell(&Task { plan: Cow::Borrowed(plan), taken, pace }, &beside)?;
+        self.tell(&Task { plan: Cow::Borrowed(plan), taken, pace }, &[sandbox.as_fd()])?;
         let fds: Vec<BorrowedFd<'_>> = sources.iter().flat_map(Sources::mounts).collect();
         for part in fds.chunks(MAX_FDS) {
             self.tell(&(), part)?;
         }
-        Ok((self, life))
+        Ok(self)
     }
 
     /// Tells what is guarded, without which it does not serve; returns its
-    /// number.
-    pub(super) fn guard(self, fixed: &[Fixed], unwatched: Option<&str>) -> Result<Pid, Trouble> {
+    /// number, and the socket with which it ends.
+    pub(super) fn guard(
+        self,
+        fixed: &[Fixed],
+        unwatched: Option<&str>,
+    ) -> Result<(Pid, UnixStream), Trouble> {
         let (fixed, unwatched) = (Cow::Borrowed(fixed), unwatched.map(Cow::Borrowed));
         self.tell(&Guarded { fixed, unwatched }, &[])?;
-        Ok(self.pid)
+        Ok((self.pid, self.words))
     }
 
     fn tell(&self, word: &impl Serialize, beside: &[BorrowedFd<'_>]) -> Result<(), Trouble> {
-        wire::send(&self.words, word, beside).during(|| "start the first process".to_owned())
+        // A message that was sent is not taken back, so a test fails it before.
+        let told = match faults::step() {
+            Some(errno) => Err(io::Error::from_raw_os_error(errno)),
+            None => wire::send(&self.words, word, beside),
+        };
+        let told = told.map_err(|error| Trouble::new("start the first process", error));
+        told.map_err(|trouble| match trouble.source.kind() {
+            io::ErrorKind::BrokenPipe => self.why_it_ended(),
+            _ => trouble,
+        })
+    }
+
+    /// Returns why it has ended, as far as it said that.
+    fn why_it_ended(&self) -> Trouble {
+        if let Ok(Some((Built::Failed { step, errno, why }, _))) = wire::receive(&self.words) {
+            return Trouble::told(step, errno, why);
+        }
+        let wait = || rustix::process::waitpid(Some(self.pid), WaitOptions::empty());
+        let ended = rustix::io::retry_on_intr(wait).ok().flatten();
+        Trouble::of_end(ended.map(|(_, status)| status))
     }
 }
 
 /// Is the first process.
 fn be(words: UnixStream, owners: &Owners, space: Space, keeper: &UnixStream) -> ! {
     sys::set_name(c"zonekeep");
-    // Without the keeper, or where it has no use for this, there is no word.
+    faults::enter(faults::Process::Init);
+    // A copy of the keeper's, which is closed below by its number.
+    fatal::report_to(None);
     let alone = sys::close_all_but(words.as_fd());
-    if alone.is_err() || io::Read::read_exact(&mut &words, &mut [0]).is_err() {
+    // Until the socket of the sandbox arrives the keeper passes it on.
+    fatal::report_to_sandbox(&words);
+    let alone = alone.during(|| "close the keeper's descriptors".to_owned());
+    // Without the keeper, or where it has no use for this, there is no word.
+    if io::Read::read_exact(&mut &words, &mut [0]).is_err() {
         sys::exit(1);
     }
-    let ground = prepare(owners, space, keeper);
-    let Some((task, sandbox, seen)) = hear_task(&words) else { sys::exit(1) };
+    let ground = alone.and_then(|()| prepare(owners, space, keeper));
+    let Some((task, sandbox)) = hear_task(&words) else { sys::exit(1) };
+    fatal::report_to_sandbox(&sandbox);
     let Task { plan, taken: kinds, pace } = task;
     let built = ground.and_then(|ground| {
         if let Some(gateway) = plan.network.gateway() {
             gateway::hand_out(gateway, &sandbox)?;
         }
+        // Where the keeper says nothing more it has given up, and has told why.
         let sources = match kinds {
-            Some(kinds) => hear_sources(&words, kinds),
-            None => Sources::take(&plan, None)?,
+            Some(kinds) => hear_sources(&words, kinds).unwrap_or_else(|| sys::exit(1)),
+            None => Sources::take(&plan, None)?
+                .ok_or_else(|| Trouble::new("take the zones", io::ErrorKind::NotFound.into()))?,
         };
-        let sources = sources
-            .ok_or_else(|| Trouble::new("take the zones", io::ErrorKind::UnexpectedEof.into()))?;
         let mut unwatched = None;
         ground.build(&plan, sources, || {
-            let (fixed, missed) = hear_guarded(&words)
-                .ok_or_else(|| Trouble::new("guard files", io::ErrorKind::UnexpectedEof.into()))?;
+            let (fixed, missed) = hear_guarded(&words).unwrap_or_else(|| sys::exit(1));
             unwatched = missed;
             Ok(fixed)
         })?;
         let signals = sys::watch_children().during(|| "watch processes".to_owned())?;
         Ok((signals, unwatched))
     });
-    drop(words);
     sys::exit(match built {
         Ok((signals, unwatched)) => {
-            init::serve(&plan, sandbox, signals, unwatched, Some(seen), pace)
+            init::serve(&plan, sandbox, signals, unwatched, Some(words), pace)
         }
         Err(trouble) => {
             trouble.tell(&sandbox);
@@ -237,10 +261,9 @@ fn prepare(owners: &Owners, space: Space, keeper: &UnixStream) -> Result<Ground,
     Ground::new(devices)
 }
 
-fn hear_task(words: &UnixStream) -> Option<(Task<'static>, UnixStream, UnixStream)> {
+fn hear_task(words: &UnixStream) -> Option<(Task<'static>, UnixStream)> {
     let (task, fds) = wire::receive::<Task<'_>>(words).ok()??;
-    let [sandbox, seen] = <[OwnedFd; 2]>::try_from(fds).ok()?.map(UnixStream::from);
-    Some((task, sandbox, seen))
+    Some((task, UnixStream::from(fds.into_iter().next()?)))
 }
 
 fn hear_sources(words: &UnixStream, kinds: Kinds) -> Option<Sources> {

@@ -101,11 +101,7 @@ pub(crate) fn hand_out_inside(
             let ended = rustix::io::retry_on_intr(wait).during(what)?;
             match told {
                 Ok(Some((Built::Failed { step, errno, why }, _))) => {
-                    let source = match errno {
-                        Some(errno) => io::Error::from_raw_os_error(errno),
-                        None => io::Error::other(why),
-                    };
-                    Err(Trouble::new(step, source))
+                    Err(Trouble::told(step, errno, why))
                 }
                 _ if ended.is_some_and(|(_, status)| status.exit_status() == Some(0)) => Ok(()),
                 _ => Err(Trouble::new(what(), io::ErrorKind::UnexpectedEof.into())),

@@ -16,22 +16,15 @@ use crate::plan::Plan;
 use crate::sys::{self, Side};
 use crate::wire::{self, Built, MAX_FDS};
 
-/// Makes the handles and hands them out; returns the exit status.
-pub(super) fn hand_out(plan: &Plan, caller: &UnixStream) -> i32 {
+/// Makes the handles and hands them out.
+pub(super) fn hand_out(plan: &Plan, caller: &UnixStream) -> Result<(), Trouble> {
     // The superuser needs no namespace for it.
-    let result = match take(plan) {
+    match take(plan) {
         Ok(handles) => hand(&handles, caller),
         Err(trouble) if trouble.source.raw_os_error() == Some(libc::EPERM) => {
             take_in_namespace(plan, caller)
         }
         Err(trouble) => Err(trouble),
-    };
-    match result {
-        Ok(()) => 0,
-        Err(trouble) => {
-            trouble.tell(caller);
-            1
-        }
     }
 }
 

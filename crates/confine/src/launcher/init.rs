@@ -8,7 +8,7 @@ use rustix::process::{Pid, WaitOptions};
 
 use super::command::{self, Post};
 use super::layers::Rules;
-use super::{Pace, Trouble, Try, processes};
+use super::{Pace, Trouble, Try, fatal, faults, processes};
 use crate::plan::Plan;
 use crate::sys::{self, Side};
 use crate::wire::{self, Built};
@@ -99,6 +99,9 @@ impl<'p> Init<'p> {
         }
         // A caller that is gone is noticed below.
         let _ = wire::send(&init.socket, &Built::Ready { layers }, &[]);
+        if let Some(keeper) = &init.keeper {
+            let _ = wire::send(keeper, &Built::Answered, &[]);
+        }
         Ok(init)
     }
 
@@ -156,6 +159,9 @@ impl<'p> Init<'p> {
                 Ok(())
             }
             Side::Child => {
+                faults::enter(faults::Process::Supervisor);
+                // This process's copy.
+                fatal::report_to(None);
                 let (Ok(end), Ok(busy)) = (self.life.0.try_clone(), self.busy.1.try_clone()) else {
                     sys::exit(1)
                 };
@@ -179,11 +185,17 @@ impl<'p> Init<'p> {
         let mut buffer = [0; 1024];
         while rustix::io::read(&self.signals, &mut buffer).is_ok_and(|n| n > 0) {}
         loop {
-            match rustix::process::wait(WaitOptions::NOHANG) {
+            let any = WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED;
+            match rustix::process::wait(any) {
                 Ok(Some((pid, status))) => {
                     let Some(at) = self.supervisors.iter().position(|held| *held == pid) else {
                         continue;
                     };
+                    // KERNEL(6.12): before Landlock 6 commands can stop a supervisor,
+                    // which would then hold nothing to its limits.
+                    if status.stopped() || status.continued() {
+                        return false;
+                    }
                     self.supervisors.swap_remove(at);
                     if status.exit_status() != Some(0) {
                         return false;

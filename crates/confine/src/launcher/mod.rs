@@ -8,6 +8,8 @@
 //! ends all that it leaves behind. None of them has a second thread.
 
 mod command;
+mod fatal;
+pub(crate) mod faults;
 mod first;
 pub(crate) mod gateway;
 mod guard;
@@ -27,7 +29,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::process::{DumpableBehavior, Pid, Signal, WaitOptions};
+use rustix::process::{DumpableBehavior, Pid, Signal, WaitOptions, WaitStatus};
 use serde::{Deserialize, Serialize};
 
 use self::first::First;
@@ -78,13 +80,14 @@ pub fn split_off() {
 fn become_or_get_ready() -> Vec<u8> {
     let mut args = std::env::args_os().map(OsString::into_encoded_bytes);
     let (name, first) = (args.next().unwrap_or_default(), args.next().unwrap_or_default());
-    // A launcher that is split off has no copy of the others.
-    args.for_each(sys::forget);
     let inside = first == INSIDE.as_bytes();
     if name == NAME.as_bytes() || inside && name == PLACE.as_bytes() {
+        std::iter::once(first).chain(args).for_each(|fault| faults::arm(&fault));
         let code = if inside { run_inside() } else { run(Pace::Ahead) };
         sys::exit(code);
     }
+    // A launcher that is split off has no copy of the others.
+    args.for_each(sys::forget);
     crate::tree::this_program_can_launch();
     first
 }
@@ -136,6 +139,26 @@ impl Trouble {
         Trouble { step: step.into(), source }
     }
 
+    /// Returns one that another process has told of.
+    pub(crate) fn told(step: String, errno: Option<i32>, why: String) -> Self {
+        let source = match errno {
+            Some(errno) => io::Error::from_raw_os_error(errno),
+            None => io::Error::other(why),
+        };
+        Trouble { step, source }
+    }
+
+    /// Returns that of a first process which has ended and told nothing.
+    fn of_end(how: Option<WaitStatus>) -> Self {
+        let signal = how.and_then(|status| status.terminating_signal());
+        let why = match (signal, how.and_then(|status| status.exit_status())) {
+            (Some(signal), _) => format!("its first process was killed by signal {signal}"),
+            (None, Some(status)) => format!("its first process ended with status {status}"),
+            (None, None) => "its first process ended".to_owned(),
+        };
+        Trouble::new("start the sandbox", io::Error::other(why))
+    }
+
     fn tell(&self, socket: &UnixStream) {
         let errno = self.source.raw_os_error();
         let why = self.source.to_string();
@@ -151,19 +174,32 @@ pub(crate) trait Try<T> {
 
 impl<T, E: Into<io::Error>> Try<T> for Result<T, E> {
     fn during(self, step: impl FnOnce() -> String) -> Result<T, Trouble> {
-        self.map_err(|error| Trouble::new(step(), error.into()))
+        match self {
+            Ok(value) => match faults::at(step) {
+                Some(trouble) => Err(trouble),
+                None => Ok(value),
+            },
+            Err(error) => Err(Trouble::new(step(), error.into())),
+        }
     }
 }
 
 /// Prepares this process: it has nothing of the caller's, and no signal stops it.
-fn settle_in() -> io::Result<(UnixStream, OwnedFd)> {
-    sys::close_from(3)?;
-    let signals = sys::watch_children()?;
+/// An error is for the caller, once its socket for that arrives; `None` where there
+/// is no caller.
+fn settle_in() -> Option<(UnixStream, Result<OwnedFd, Trouble>)> {
+    fatal::install();
+    let closed = sys::close_from(3);
+    let socket = UnixStream::from(sys::inherited(0).ok()?);
+    fatal::report_to_sandbox(&socket);
+    let signals = closed
+        .during(|| "close the caller's descriptors".to_owned())
+        .and_then(|()| sys::watch_children().during(|| "watch processes".to_owned()));
     // What the caller ignored, or the language's own runtime, is not ignored by
     // commands.
     sys::usual_signals();
-    let socket = UnixStream::from(sys::inherited(0)?);
-    Ok((socket, signals))
+    sys::exit_on_abort();
+    Some((socket, signals))
 }
 
 /// Receives what to build, the socket of the sandbox, and by what to tell whether
@@ -192,38 +228,43 @@ enum Pace {
 
 fn run(pace: Pace) -> i32 {
     sys::set_name(c"zonekeep-keeper");
-    let Ok((socket, signals)) = settle_in() else { return 1 };
+    faults::enter(faults::Process::Keeper);
+    let Some((socket, signals)) = settle_in() else { return 1 };
     // Away from the caller's terminal.
     let _ = rustix::process::setsid();
     let _ = rustix::process::chdir("/");
     let _ = rustix::process::set_child_subreaper(Pid::from_raw(1));
     // What nearly every plan needs is made while there is none to work on.
-    let mut ahead = if is_silent(&socket) { First::ahead(&socket) } else { None };
+    let early = signals.is_ok() && is_silent(&socket);
+    let mut ahead = if early { First::ahead(&socket) } else { None };
     let Some((Build { plan, what, own }, sandbox, activity)) = receive_build(&socket) else {
         return 1;
     };
+    fatal::report_to_sandbox(&sandbox);
     if what == What::Handles || plan.backend != Backend::Namespaces {
-        ahead.take().map(First::end);
+        ahead.take().map(|ahead| ahead.map(First::end));
     }
-    if what == What::Handles {
-        return handles::hand_out(&plan, &sandbox);
-    }
-    let home = match PrivateHome::make(&plan) {
-        Ok(home) => home,
-        Err(trouble) => {
-            trouble.tell(&sandbox);
-            return 1;
+    let begun = signals.and_then(|signals| {
+        if what == What::Handles {
+            handles::hand_out(&plan, &sandbox)?;
+            return Ok(None);
         }
-    };
-    // Without it nothing is taken for the user's.
-    let quiet = activity.and_then(|activity| Quiet::of(activity, own).ok());
-    match start(&plan, &sandbox, &socket, ahead, pace, quiet) {
-        Ok(Started { guard, shared, init, life }) => {
-            drop(sandbox);
+        let home = PrivateHome::make(&plan)?;
+        // Without it nothing is taken for the user's.
+        let quiet = activity.and_then(|activity| Quiet::of(activity, own).ok());
+        let started = start(&plan, &sandbox, &socket, ahead, pace, quiet)?;
+        Ok(Some((signals, home, started)))
+    });
+    match begun {
+        Ok(Some((signals, _home, Started { guard, shared, init, life }))) => {
+            fatal::report_to(None);
             let _ = hide();
-            let (told, _home, _life) = (false, home, life);
-            Keeper { socket, signals, guard, shared, init, told, _home, _life }.stay()
+            // The first process in a tree of `bwrap` has no socket to the keeper.
+            let unready = (plan.backend != Backend::Bubblewrap).then_some(sandbox);
+            let told = false;
+            Keeper { socket, signals, guard, shared, init, unready, life, told, _home }.stay()
         }
+        Ok(None) => 0,
         Err(trouble) => {
             trouble.tell(&sandbox);
             1
@@ -234,13 +275,21 @@ fn run(pace: Pace) -> i32 {
 /// Is the first process of a tree that another program made.
 fn run_inside() -> i32 {
     sys::set_name(c"zonekeep");
-    let Ok((socket, signals)) = settle_in() else { return 1 };
+    let Some((socket, signals)) = settle_in() else { return 1 };
     let Some((Build { plan, .. }, sandbox, _)) = receive_build(&socket) else { return 1 };
     drop(socket);
-    if hide().is_err() {
-        return 1;
+    fatal::report_to_sandbox(&sandbox);
+    let ready = signals.and_then(|signals| {
+        hide().during(|| "hide".to_owned())?;
+        Ok(signals)
+    });
+    match ready {
+        Ok(signals) => init::serve(&plan, sandbox, signals, None, None, Pace::Ahead),
+        Err(trouble) => {
+            trouble.tell(&sandbox);
+            1
+        }
     }
-    init::serve(&plan, sandbox, signals, None, None, Pace::Ahead)
 }
 
 /// Has nobody look into this process, or into what is split off from it, until
@@ -264,7 +313,7 @@ fn start(
     plan: &Plan,
     sandbox: &UnixStream,
     keeper: &UnixStream,
-    ahead: Option<First>,
+    ahead: Option<Result<First, Trouble>>,
     pace: Pace,
     quiet: Option<Quiet>,
 ) -> Result<Started, Trouble> {
@@ -284,17 +333,10 @@ fn start(
         Ok::<_, Trouble>((guard, fixed, links.shared()))
     };
     if plan.backend == Backend::Namespaces {
-        let (first, life) = First::of(plan, ahead, keeper)?.build(plan, sandbox, keeper, pace)?;
+        let first = First::of(plan, ahead, keeper)?.build(plan, sandbox, keeper, pace)?;
         // It builds while this process looks at the zones.
-        let (guard, fixed, shared) = match guard() {
-            Ok(guarded) => guarded,
-            Err(trouble) => {
-                // It would tell the caller first that it waits in vain.
-                first.end();
-                return Err(trouble);
-            }
-        };
-        let init = first.guard(&fixed, guard.as_ref().and_then(Guard::unwatched))?;
+        let (guard, fixed, shared) = guard()?;
+        let (init, life) = first.guard(&fixed, guard.as_ref().and_then(Guard::unwatched))?;
         return Ok(Started { guard, shared, init, life });
     }
     let (guard, fixed, shared) = guard()?;
@@ -307,9 +349,7 @@ fn start(
                 Side::Parent(pid) => pid,
                 Side::Child => {
                     sys::set_name(c"zonekeep");
-                    if sys::die_with_parent().is_err() {
-                        sys::exit(1);
-                    }
+                    faults::enter(faults::Process::Init);
                     // Without keyrings in the kernel there is none to leave.
                     let _ = sys::new_keyring();
                     // A flood of processes must not keep supervisors from
@@ -354,15 +394,24 @@ fn be_first(
     guard: Option<&Guard>,
     pace: Pace,
 ) -> ! {
-    let serve = || {
-        hide()?;
-        let sandbox = sandbox.try_clone()?;
-        let signals = sys::watch_children()?;
-        Ok::<_, io::Error>((sandbox, signals, keeper.leave()?))
+    let ready = || {
+        sys::die_with_parent().during(|| "die with the keeper".to_owned())?;
+        hide().during(|| "hide".to_owned())?;
+        let own = sandbox.try_clone().during(|| "keep the socket of the sandbox".to_owned())?;
+        let signals = sys::watch_children().during(|| "watch processes".to_owned())?;
+        let keeper = keeper.leave().during(|| "let go of what is the keeper's".to_owned())?;
+        Ok::<_, Trouble>((own, signals, keeper))
     };
-    let Ok((sandbox, signals, keeper)) = serve() else { sys::exit(1) };
-    let unwatched = guard.and_then(Guard::unwatched).map(str::to_owned);
-    sys::exit(init::serve(plan, sandbox, signals, unwatched, Some(keeper), pace))
+    sys::exit(match ready() {
+        Ok((sandbox, signals, keeper)) => {
+            let unwatched = guard.and_then(Guard::unwatched).map(str::to_owned);
+            init::serve(plan, sandbox, signals, unwatched, Some(keeper), pace)
+        }
+        Err(trouble) => {
+            trouble.tell(sandbox);
+            1
+        }
+    })
 }
 
 /// A home directory that was made for a sandbox without a tree of its own, and
@@ -429,12 +478,15 @@ struct Keeper {
     guard: Option<Guard>,
     shared: Shared,
     init: Pid,
+    /// The socket of the sandbox, until its first process has answered on it: the
+    /// caller is told when that process ends before it could.
+    unready: Option<UnixStream>,
+    /// Connected to the first process of the sandbox, which ends when it closes.
+    life: UnixStream,
     /// Whether the caller has what the guard hears of changes by.
     told: bool,
     /// Removed at the end.
     _home: Option<PrivateHome>,
-    /// What the first process of the sandbox notices the end of this one by.
-    _life: UnixStream,
 }
 
 impl Keeper {
@@ -445,10 +497,15 @@ impl Keeper {
         let mut retired = None;
         loop {
             let guard = self.guard.as_ref().map_or(self.signals.as_fd(), |guard| guard.events());
+            let life = match &self.unready {
+                Some(_) => self.life.as_fd(),
+                None => self.signals.as_fd(),
+            };
             let mut polled = [
                 PollFd::new(&self.socket, PollFlags::IN),
                 PollFd::new(&self.signals, PollFlags::IN),
                 PollFd::from_borrowed_fd(guard, PollFlags::IN),
+                PollFd::from_borrowed_fd(life, PollFlags::IN),
             ];
             match rustix::event::poll(&mut polled, None) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -456,8 +513,13 @@ impl Keeper {
             }
             let asked = !polled[0].revents().is_empty();
             let busy = self.guard.is_some() && !polled[2].revents().is_empty();
-            if running && self.init_ended() {
+            let answered = self.unready.is_some() && !polled[3].revents().is_empty();
+            if answered {
+                self.hear_init();
+            }
+            if running && let Some(how) = self.init_ended() {
                 running = false;
+                self.tell_of_end(how);
                 // Something may have been left that could not be ended.
                 self.guard.as_mut().map(Guard::distrust);
             }
@@ -527,13 +589,41 @@ impl Keeper {
         processes::kill_below(rustix::process::getpid());
     }
 
-    /// Returns whether the first process of the sandbox has ended.
-    fn init_ended(&self) -> bool {
+    /// Receives the answer of the first process: it has spoken to the caller itself,
+    /// or had no socket to do so.
+    fn hear_init(&mut self) {
+        match wire::receive::<Built>(&self.life) {
+            Ok(Some((answer, _))) => {
+                let sandbox = self.unready.take();
+                if let (Some(sandbox), Built::Failed { .. }) = (sandbox, &answer) {
+                    let _ = wire::send(&sandbox, &answer, &[]);
+                }
+            }
+            // It ends; how is known in a moment.
+            _ => {
+                let mut polled = [PollFd::new(&self.signals, PollFlags::IN)];
+                let _ = rustix::event::poll(&mut polled, Some(&BREATH));
+            }
+        }
+    }
+
+    /// Tells the caller that the first process has ended, unless that process has
+    /// answered. Where it told the caller why, the caller has read that before this.
+    fn tell_of_end(&mut self, how: Option<WaitStatus>) {
+        if let Some(sandbox) = self.unready.take() {
+            Trouble::of_end(how).tell(&sandbox);
+        }
+    }
+
+    /// Returns how the first process of the sandbox has ended, as far as that is
+    /// known; `None` while it runs.
+    fn init_ended(&self) -> Option<Option<WaitStatus>> {
         let mut buffer = [0; 1024];
         while rustix::io::read(&self.signals, &mut buffer).is_ok_and(|n| n > 0) {}
-        matches!(
-            rustix::process::waitpid(Some(self.init), WaitOptions::NOHANG),
-            Ok(Some(_)) | Err(_)
-        )
+        match rustix::process::waitpid(Some(self.init), WaitOptions::NOHANG) {
+            Ok(None) => None,
+            Ok(Some((_, status))) => Some(Some(status)),
+            Err(_) => Some(None),
+        }
     }
 }
