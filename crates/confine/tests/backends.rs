@@ -45,6 +45,8 @@ const TESTS: &[(&str, Test)] = &[
     ("commands_cannot_disturb_each_other", commands_cannot_disturb_each_other),
     ("nothing_outlives_a_killed_caller", nothing_outlives_a_killed_caller),
     ("nothing_outlives_a_killed_keeper", nothing_outlives_a_killed_keeper),
+    ("a_stopped_supervisor_ends_the_sandbox", a_stopped_supervisor_ends_the_sandbox),
+    ("mounts_below_a_read_only_zone_are_read_only", mounts_below_a_read_only_zone),
     ("too_many_processes_end_a_command", too_many_processes_end_a_command),
     ("too_much_memory_ends_a_command", too_much_memory_ends_a_command),
     ("private_files_are_limited", private_files_are_limited),
@@ -60,10 +62,10 @@ fn main() {
         return help(&arguments[1..]);
     }
     let filters: Vec<_> = arguments.iter().filter(|word| !word.starts_with('-')).collect();
-    let launcher = Launcher::this_program();
     let (mut failed, mut ran) = (Vec::new(), 0);
-    for backend in [Backend::Namespaces, Backend::Bubblewrap, Backend::Landlock, Backend::None] {
-        let names = TESTS.iter().map(|(name, test)| (format!("{backend}::{name}"), test));
+    for (backend, lacks) in GROUNDS {
+        let ground = lacks.map_or(backend.to_string(), |_| format!("{backend} on Linux 5.10"));
+        let names = TESTS.iter().map(|(name, test)| (format!("{ground}::{name}"), test));
         let wanted: Vec<_> = names
             .filter(|(name, _)| filters.is_empty() || filters.iter().any(|f| name.contains(*f)))
             .collect();
@@ -71,17 +73,17 @@ fn main() {
             wanted.iter().for_each(|(name, _)| println!("{name}: test"));
             continue;
         }
-        let offer = probe::probe(backend, &launcher);
+        let offer = probe::probe(backend, &launcher(lacks));
         if !wanted.is_empty() && !offer.available {
-            eprintln!("skipped: {backend} is not available: {offer:?}");
+            eprintln!("skipped: {ground} is not available: {offer:?}");
             if std::env::var_os("ZONEKEEP_TEST_REQUIRE").is_some_and(|what| what == "all") {
-                failed.push(format!("{backend}"));
+                failed.push(ground);
             }
             continue;
         }
         for (name, test) in wanted {
             let since = Instant::now();
-            let world = World::new(backend);
+            let world = World::new(backend, lacks);
             ran += 1;
             match catch_unwind(|| test(&world)) {
                 Ok(()) => println!("test {name} ... ok ({} ms)", since.elapsed().as_millis()),
@@ -96,20 +98,37 @@ fn main() {
     std::process::exit(i32::from(!failed.is_empty()));
 }
 
+/// The calls that Linux 5.10 does not have.
+const NEWER: Option<&str> = Some("without:mount_setattr,close_range_on_exec,landlock,idmap");
+/// Where the tests run: a backend, and what it has to do without.
+const GROUNDS: [(Backend, Option<&str>); 5] = [
+    (Backend::Namespaces, None),
+    // Only a debug build does without them where they are there.
+    (Backend::Namespaces, NEWER),
+    (Backend::Bubblewrap, None),
+    (Backend::Landlock, None),
+    (Backend::None, None),
+];
+
+fn launcher(lacks: Option<&str>) -> Launcher {
+    lacks.into_iter().fold(Launcher::this_program(), Launcher::with_fault)
+}
+
 /// A place on the host, for one test.
 struct World {
     backend: Backend,
+    lacks: Option<&'static str>,
     dir: tempfile::TempDir,
 }
 
 impl World {
-    fn new(backend: Backend) -> Self {
+    fn new(backend: Backend, lacks: Option<&'static str>) -> Self {
         let dir = tempfile::Builder::new().prefix("zk-backends-").tempdir().unwrap();
         for name in ["in", "out"] {
             fs::create_dir(dir.path().join(name)).unwrap();
         }
         fs::write(dir.path().join("in/a.txt"), "a\n").unwrap();
-        World { backend, dir }
+        World { backend, lacks, dir }
     }
 
     fn own_tree(&self) -> bool {
@@ -169,11 +188,11 @@ impl World {
     }
 
     fn tree(&self) -> Tree {
-        Tree::start(self.plan(), &Launcher::this_program()).unwrap()
+        Tree::start(self.plan(), &launcher(self.lacks)).unwrap()
     }
 
     fn tree_with(&self, limits: Limits) -> Tree {
-        Tree::start(Plan { limits, ..self.plan() }, &Launcher::this_program()).unwrap()
+        Tree::start(Plan { limits, ..self.plan() }, &launcher(self.lacks)).unwrap()
     }
 
     fn start(&self, argv: &[&str]) -> Start {
@@ -376,7 +395,7 @@ fn a_zone_that_was_swapped_is_refused(world: &World) {
     let plan = world.plan();
     fs::rename(world.host("out"), world.host("moved")).unwrap();
     fs::create_dir(world.host("out")).unwrap();
-    let tree = Tree::start(plan, &Launcher::this_program()).unwrap();
+    let tree = Tree::start(plan, &launcher(world.lacks)).unwrap();
     let failed = tree.layers().unwrap_err().to_string();
     assert!(failed.contains("another directory"), "{failed}");
 }
@@ -465,6 +484,7 @@ fn caller(world: &World) -> (Child, PipeReader, BufReader<ChildStdout>, String) 
     let (output, stdout) = std::io::pipe().unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["helper", "caller", world.backend.as_str(), world.dir.path().to_str().unwrap()])
+        .args(world.lacks.and(Some("older")))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(stdout)
@@ -499,6 +519,65 @@ fn nothing_outlives_a_killed_keeper(world: &World) {
     child.kill().unwrap();
     soon(until_closed(&mut output));
     child.wait().unwrap();
+}
+
+/// A command that stops its supervisor would be held to no limit.
+fn a_stopped_supervisor_ends_the_sandbox(world: &World) {
+    let tree = world.tree();
+    // Elsewhere the first process could be stopped as well.
+    if !world.own_tree() {
+        return;
+    }
+    let landlock = tree.layers().unwrap().landlock;
+    for signals in ["kill -STOP $PPID", "kill -KILL $PPID"] {
+        let tree = world.tree();
+        let script = format!("{signals}; sleep 0.3; echo refused; exit 7");
+        let start = world.start(&["sh", "-c", &script]);
+        let Running { process, mut output } = world.begin(&tree, start, b"");
+        let ended = wait(&process);
+        // KERNEL(6.12): Landlock 6.
+        match landlock {
+            6.. => assert_eq!(ended.unwrap().code, Some(7), "{signals}"),
+            _ => assert!(matches!(ended, Err(Failed::Gone)), "{signals}: {ended:?}"),
+        }
+        soon(until_closed(&mut output));
+    }
+}
+
+/// Mounts in a zone are as read-only as the zone, also those that lie over others.
+fn mounts_below_a_read_only_zone(world: &World) {
+    if !world.own_tree() {
+        return;
+    }
+    let how = if rustix::process::geteuid().is_root() { "-m" } else { "-rm" };
+    let works = Command::new("unshare").args([how, "true"]).output();
+    if !works.is_ok_and(|output| output.status.success()) {
+        return zonekeep_testkit::skip("unshare makes no mount namespace here");
+    }
+    let output = Command::new("unshare")
+        .arg(how)
+        .arg(std::env::current_exe().unwrap())
+        .args(["helper", "mounts", world.backend.as_str()])
+        .arg(world.dir.path())
+        .args(world.lacks.and(Some("older")))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "fine\n");
+}
+
+/// Does that in a mount namespace of this process.
+fn mount_below(world: &World) {
+    use rustix::mount::{MountFlags, mount};
+    for below in ["in/a b", "in/a b/deep", "in/stacked", "in/stacked"] {
+        fs::create_dir_all(world.host(below)).unwrap();
+        let options = Some(c"mode=0777");
+        mount("t", world.host(below), "tmpfs", MountFlags::empty(), options).unwrap();
+    }
+    let tree = world.tree();
+    let script = "for d in /in '/in/a b' '/in/a b/deep' /in/stacked; do \
+                  touch \"$d/x\" 2>&- && echo \"$d\"; done; touch /out/x && echo fine";
+    print!("{}", world.sh(&tree, script).output);
 }
 
 fn too_many_processes_end_a_command(world: &World) {
@@ -704,22 +783,35 @@ fn help(words: &[String]) {
             if how == "split" {
                 zonekeep_confine::launcher::split_off();
             }
-            let mut world = World::new(Backend::named(backend).unwrap());
+            let mut world = World::new(Backend::named(backend).unwrap(), None);
             world.dir = tempfile::Builder::new().prefix("serve-").tempdir_in(dir).unwrap();
             for name in ["in", "out"] {
                 fs::create_dir(world.host(name)).unwrap();
             }
             serve(&world);
         }
+        // Makes mounts in a zone and tries to write to them.
+        ["mounts", backend, dir, ref older @ ..] => {
+            let lacks = NEWER.filter(|_| !older.is_empty());
+            let mut world = World::new(Backend::named(backend).unwrap(), lacks);
+            world.dir = tempfile::Builder::new().prefix("mounts-").tempdir_in(dir).unwrap();
+            for name in ["in", "out"] {
+                fs::create_dir(world.host(name)).unwrap();
+            }
+            mount_below(&world);
+            // The mounts go with the namespace, and then it can be removed.
+            let _ = world.dir.keep();
+        }
         // Starts a sandbox with processes that have its standard error.
-        ["caller", backend, dir] => {
-            let mut world = World::new(Backend::named(backend).unwrap());
+        ["caller", backend, dir, ref older @ ..] => {
+            let lacks = NEWER.filter(|_| !older.is_empty());
+            let mut world = World::new(Backend::named(backend).unwrap(), lacks);
             world.dir = tempfile::Builder::new().prefix("caller-").tempdir_in(dir).unwrap();
             for name in ["in", "out"] {
                 fs::create_dir(world.host(name)).unwrap();
             }
             let plan = Plan { watch: None::<Watch>, ..world.plan() };
-            let tree = Tree::start(plan, &Launcher::this_program()).unwrap();
+            let tree = Tree::start(plan, &launcher(lacks)).unwrap();
             let null = File::open("/dev/null").unwrap();
             let errors = std::io::stderr();
             let (output, stdout) = std::io::pipe().unwrap();

@@ -11,25 +11,35 @@ use std::os::unix::net::UnixStream;
 use rustix::process::{Signal, WaitOptions};
 
 use super::maps::Owners;
-use super::{Trouble, Try, tree};
+use super::tree::{self, Mounts};
+use super::{Trouble, Try};
 use crate::plan::Plan;
 use crate::sys::{self, Side};
 use crate::wire::{self, Built, MAX_FDS};
 
 /// Makes the handles and hands them out.
 pub(super) fn hand_out(plan: &Plan, caller: &UnixStream) -> Result<(), Trouble> {
-    // The superuser needs no namespace for it.
-    match take(plan) {
-        Ok(handles) => hand(&handles, caller),
-        Err(trouble) if trouble.source.raw_os_error() == Some(libc::EPERM) => {
-            take_in_namespace(plan, caller)
-        }
-        Err(trouble) => Err(trouble),
+    let taken = take(plan, Mounts::Host);
+    match taken.as_ref().map_err(|trouble| trouble.source.raw_os_error()) {
+        Err(Some(libc::EPERM)) => take_in_namespace(plan, caller, Who::User),
+        // KERNEL(5.12): `mount_setattr`, without which the superuser needs mounts of its
+        // own too.
+        Err(Some(libc::ENOSYS)) => take_in_namespace(plan, caller, Who::Superuser),
+        _ => hand(&taken?, caller),
     }
 }
 
-fn take(plan: &Plan) -> Result<Vec<OwnedFd>, Trouble> {
-    plan.zones().map(tree::handle).collect()
+fn take(plan: &Plan, mounts: Mounts) -> Result<Vec<OwnedFd>, Trouble> {
+    plan.zones().map(|zone| tree::handle(zone, mounts)).collect()
+}
+
+/// Who takes the zones in a mount namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Who {
+    /// It has the right to make one.
+    Superuser,
+    /// It has that in a user namespace.
+    User,
 }
 
 fn hand(handles: &[OwnedFd], caller: &UnixStream) -> Result<(), Trouble> {
@@ -47,15 +57,21 @@ fn hand(handles: &[OwnedFd], caller: &UnixStream) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn take_in_namespace(plan: &Plan, caller: &UnixStream) -> Result<(), Trouble> {
+fn take_in_namespace(plan: &Plan, caller: &UnixStream, who: Who) -> Result<(), Trouble> {
     let owners = Owners::of_caller();
     let (go, wait) = UnixStream::pair().during(|| "make a socket".to_owned())?;
-    let namespaces = libc::CLONE_NEWUSER | libc::CLONE_NEWNS;
+    let namespaces = match who {
+        Who::Superuser => libc::CLONE_NEWNS,
+        Who::User => libc::CLONE_NEWUSER | libc::CLONE_NEWNS,
+    };
     match sys::clone(namespaces).during(|| "make namespaces".to_owned())? {
         Side::Parent(pid) => {
             drop(wait);
-            let mapped = owners
-                .write(pid)
+            let mapped = match who {
+                Who::Superuser => Ok(()),
+                Who::User => owners.write(pid),
+            };
+            let mapped = mapped
                 .and_then(|()| io::Write::write_all(&mut &go, b"!").during(|| "go on".to_owned()));
             if mapped.is_err() {
                 let _ = rustix::process::kill_process(pid, Signal::KILL);
@@ -73,7 +89,8 @@ fn take_in_namespace(plan: &Plan, caller: &UnixStream) -> Result<(), Trouble> {
             if io::Read::read_exact(&mut &wait, &mut byte).is_err() {
                 sys::exit(1);
             }
-            if let Err(trouble) = take(plan).and_then(|handles| hand(&handles, caller)) {
+            let taken = tree::keep_apart().and_then(|()| take(plan, Mounts::Own));
+            if let Err(trouble) = taken.and_then(|handles| hand(&handles, caller)) {
                 trouble.tell(caller);
             }
             sys::exit(0)

@@ -18,6 +18,7 @@ mod init;
 mod layers;
 mod maps;
 mod processes;
+mod remount;
 pub(crate) mod routes;
 mod tree;
 

@@ -15,6 +15,7 @@ use rustix::mount::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::remount::{self, remount};
 use super::{Trouble, Try};
 use crate::plan::{Access, Bind, Entry, Identity, Plan, Role, text};
 use crate::sys::{self, Attributes};
@@ -49,6 +50,18 @@ pub(crate) const PROC_HIDDEN: [&str; 15] = [
 pub(crate) struct Source {
     mount: OwnedFd,
     is_dir: bool,
+    /// Attributes to set once it is placed, where they cannot be set before.
+    later: Option<Attributes<'static>>,
+}
+
+impl Source {
+    /// Sets the attributes that it can only have in its place.
+    fn settle(&self) -> io::Result<()> {
+        match self.later {
+            Some(attributes) => remount(self.mount.as_fd(), attributes, true),
+            None => Ok(()),
+        }
+    }
 }
 
 /// All that comes from the host.
@@ -95,7 +108,7 @@ impl Sources {
         let mut binds = Vec::new();
         for kind in kinds {
             binds.push(match kind {
-                Some(is_dir) => Some(Source { mount: mounts.next()?, is_dir }),
+                Some(is_dir) => Some(Source { mount: mounts.next()?, is_dir, later: None }),
                 None => None,
             });
         }
@@ -108,7 +121,7 @@ enum Taken {
     Source(Source),
     /// It is not there, and need not be.
     Missing,
-    /// It is a zone whose file system cannot translate owners.
+    /// The kernel, or its file system, cannot translate owners.
     Untranslated,
 }
 
@@ -135,24 +148,55 @@ fn take(bind: &Bind, owners: Option<BorrowedFd<'_>>) -> Result<Taken, Trouble> {
         no_suid: true,
         no_dev: true,
         private: true,
-        owners,
         ..Attributes::default()
     };
-    match sys::set_mount(mount.as_fd(), attributes, true) {
-        Err(_) if bind.role == Role::Zone && owners.is_some() => Ok(Taken::Untranslated),
+    let later = match sys::set_mount(mount.as_fd(), Attributes { owners, ..attributes }, true) {
+        Err(_) if owners.is_some() => return Ok(Taken::Untranslated),
+        Err(error) if remount::is_needed(&error) => Some(attributes),
         result => {
             result.during(|| format!("set the rights of {}", bind.host.display()))?;
-            Ok(Taken::Source(Source { mount, is_dir }))
+            None
+        }
+    };
+    Ok(Taken::Source(Source { mount, is_dir, later }))
+}
+
+/// Whose mount namespace this process is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mounts {
+    Host,
+    /// Its own, see [`keep_apart`].
+    Own,
+}
+
+/// Returns a handle of a zone that is as writable as the zone is, and no more.
+pub(crate) fn handle(zone: &Bind, mounts: Mounts) -> Result<OwnedFd, Trouble> {
+    let what = || format!("set the rights of {}", zone.host.display());
+    let source = match take(zone, None)? {
+        Taken::Source(source) => source,
+        _ => return Err(Trouble::new("take a zone", io::ErrorKind::NotFound.into())),
+    };
+    match (source.later, mounts) {
+        (None, _) => Ok(source.mount),
+        (Some(_), Mounts::Host) => {
+            Err(Trouble::new(what(), io::Error::from_raw_os_error(libc::ENOSYS)))
+        }
+        (Some(_), Mounts::Own) => {
+            // Over the zone itself, and a copy of that is attached nowhere again.
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let place = rustix::fs::open(&zone.host, flags, Mode::empty()).during(what)?;
+            attach(source.mount.as_fd(), place.as_fd(), Path::new("")).during(what)?;
+            source.settle().during(what)?;
+            clone_of(source.mount.as_fd()).during(what)
         }
     }
 }
 
-/// Returns a handle of a zone that is as writable as the zone is, and no more.
-pub(crate) fn handle(zone: &Bind) -> Result<OwnedFd, Trouble> {
-    match take(zone, None)? {
-        Taken::Source(source) => Ok(source.mount),
-        _ => Err(Trouble::new("take a zone", io::ErrorKind::NotFound.into())),
-    }
+/// Keeps mounts that this process makes in a new mount namespace from the host's.
+pub(crate) fn keep_apart() -> Result<(), Trouble> {
+    use rustix::mount::MountPropagationFlags as Propagation;
+    rustix::mount::mount_change("/", Propagation::REC | Propagation::PRIVATE)
+        .during(|| "keep mounts apart from the host's".to_owned())
 }
 
 fn clone_tree(path: &Path) -> io::Result<OwnedFd> {
@@ -190,9 +234,14 @@ impl Ground {
             let what = || format!("take {}", path.display());
             let mount = clone_tree(&path).during(what)?;
             let attributes = Attributes { no_suid: true, no_exec: true, ..Attributes::default() };
-            sys::set_mount(mount.as_fd(), attributes, false)
-                .during(|| format!("set the rights of {}", path.display()))?;
-            Ok((name, Source { mount, is_dir: false }))
+            let later = match sys::set_mount(mount.as_fd(), attributes, false) {
+                Err(error) if remount::is_needed(&error) => Some(attributes),
+                result => {
+                    result.during(|| format!("set the rights of {}", path.display()))?;
+                    None
+                }
+            };
+            Ok((name, Source { mount, is_dir: false, later }))
         };
         DEVICES.into_iter().map(take).collect()
     }
@@ -200,12 +249,7 @@ impl Ground {
     /// Makes it in this process, which must be the first one of new namespaces,
     /// and hold every right in them.
     pub(crate) fn new(devices: Vec<(&'static str, Source)>) -> Result<Self, Trouble> {
-        rustix::mount::mount_change(
-            "/",
-            rustix::mount::MountPropagationFlags::REC
-                | rustix::mount::MountPropagationFlags::PRIVATE,
-        )
-        .during(|| "keep mounts apart from the host's".to_owned())?;
+        keep_apart()?;
         let root = memory(&[("size", "16m"), ("mode", "0755")])
             .during(|| "make an empty root".to_owned())?;
         let proc = new_mount("proc", &[], MountAttrFlags::MOUNT_ATTR_NOEXEC)
@@ -265,7 +309,7 @@ impl Ground {
             root.fix(&path)?;
         }
         let attributes = Attributes { read_only: true, ..Attributes::default() };
-        sys::set_mount(root.mount.as_fd(), attributes, false)
+        set_attached(root.mount.as_fd(), attributes, false)
             .during(|| "make the root read-only".to_owned())?;
         enter(&root)
     }
@@ -386,12 +430,14 @@ impl Root {
         if !source.is_dir && self.empty_file(at).during(what)? {
             // It is empty and nobody's but ours, so there is no link to follow.
             let (parent, name) = self.place_of(at).during(what)?;
-            return attach(source.mount.as_fd(), parent.as_fd(), Path::new(name)).during(what);
+            attach(source.mount.as_fd(), parent.as_fd(), Path::new(name)).during(what)?;
+        } else {
+            if source.is_dir {
+                self.directory(at, 0o755).during(what)?;
+            }
+            self.cover(source.mount.as_fd(), at).during(what)?;
         }
-        if source.is_dir {
-            self.directory(at, 0o755).during(what)?;
-        }
-        self.cover(source.mount.as_fd(), at).during(what)
+        source.settle().during(|| format!("set the rights of {}", at.display()))
     }
 
     /// Makes the directories between a zone and one that lies in it immovable:
@@ -462,9 +508,7 @@ impl Root {
             result => result.during(what)?,
         };
         let mount = clone_of(target.as_fd()).during(what)?;
-        let attributes = Attributes { read_only: true, ..Attributes::default() };
-        sys::set_mount(mount.as_fd(), attributes, true).during(what)?;
-        attach(mount.as_fd(), target.as_fd(), Path::new("")).during(what)
+        attach_read_only(mount.as_fd(), target.as_fd()).during(what)
     }
 
     fn proc_dir(&self, proc: &OwnedFd, plan: &Plan) -> Result<(), Trouble> {
@@ -477,19 +521,17 @@ impl Root {
         if let Some(processes) = plan.limits.processes {
             // KERNEL(6.14): before that it is one number for the machine, and
             // not ours to write.
-            let _ = set(proc, "sys/kernel/pid_max", &(processes + 400).to_string());
+            let _ = set(proc, "sys/kernel/pid_max", &processes.saturating_add(400).to_string());
         }
         // Memory that belongs to no process counts too.
-        let pages = plan.limits.tmp.unwrap_or(u64::MAX) / rustix::param::page_size() as u64;
+        let pages = plan.limits.tmp.unwrap_or(u64::MAX) / sys::page_size();
         let _ = set(proc, "sys/kernel/shmall", &pages.to_string());
         for name in PROC_READ_ONLY {
             let path = at.join(name);
             let Ok(target) = self.open(&path, OFlags::PATH) else { continue };
             let what = || format!("protect {}", path.display());
             let mount = clone_of(target.as_fd()).during(what)?;
-            let attributes = Attributes { read_only: true, ..Attributes::default() };
-            sys::set_mount(mount.as_fd(), attributes, true).during(what)?;
-            attach(mount.as_fd(), target.as_fd(), Path::new("")).during(what)?;
+            attach_read_only(mount.as_fd(), target.as_fd()).during(what)?;
         }
         Ok(())
     }
@@ -533,7 +575,6 @@ impl Root {
         rustix::fs::mkdirat(&self.mount, below_root(dir), Mode::empty()).during(what)?;
         let [file_at, dir_at] = [file, dir].map(|path| self.open(path, OFlags::PATH));
         let (file_at, dir_at) = (file_at.during(what)?, dir_at.during(what)?);
-        let attributes = Attributes { read_only: true, ..Attributes::default() };
         for name in PROC_HIDDEN {
             let path = Path::new("/proc").join(name);
             let what = || format!("hide {}", path.display());
@@ -544,8 +585,7 @@ impl Root {
                 _ => &file_at,
             };
             let mount = clone_of(closed.as_fd()).during(what)?;
-            sys::set_mount(mount.as_fd(), attributes, false).during(what)?;
-            attach(mount.as_fd(), target.as_fd(), Path::new("")).during(what)?;
+            attach_read_only(mount.as_fd(), target.as_fd()).during(what)?;
         }
         rustix::fs::unlinkat(&self.mount, below_root(file), AtFlags::empty()).during(what)?;
         rustix::fs::unlinkat(&self.mount, below_root(dir), AtFlags::REMOVEDIR).during(what)
@@ -647,6 +687,33 @@ fn attach(mount: BorrowedFd<'_>, to: BorrowedFd<'_>, path: &Path) -> io::Result<
     }
     let path = CString::new(path.as_os_str().as_bytes())?;
     Ok(rustix::mount::move_mount(mount, c"", to, path.as_c_str(), flags)?)
+}
+
+/// Mounts something over a file or directory, so that it cannot be written.
+fn attach_read_only(mount: BorrowedFd<'_>, over: BorrowedFd<'_>) -> io::Result<()> {
+    let attributes = Attributes { read_only: true, ..Attributes::default() };
+    match sys::set_mount(mount, attributes, true) {
+        Err(error) if remount::is_needed(&error) => {
+            attach(mount, over, Path::new(""))?;
+            remount(mount, attributes, true)
+        }
+        result => {
+            result?;
+            attach(mount, over, Path::new(""))
+        }
+    }
+}
+
+/// Sets attributes on a mount that is in its place.
+fn set_attached(
+    mount: BorrowedFd<'_>,
+    attributes: Attributes<'_>,
+    recursive: bool,
+) -> io::Result<()> {
+    match sys::set_mount(mount, attributes, recursive) {
+        Err(error) if remount::is_needed(&error) => remount(mount, attributes, recursive),
+        result => result,
+    }
 }
 
 fn set(proc: &OwnedFd, path: &str, value: &str) -> io::Result<()> {

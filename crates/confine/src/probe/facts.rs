@@ -86,7 +86,7 @@ impl Facts {
         if errno == Some(libc::ENOSYS) {
             let release = self.kernel.as_deref().unwrap_or("unknown");
             let why = format!("the kernel ({release}) is too old, or a container hides its calls");
-            return with(&why, "a kernel from 5.12 on");
+            return with(&why, "a kernel from 5.10 on");
         }
         if !refused {
             return (step.to_owned(), None);
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn what_stands_in_the_way_and_what_would_help() {
-        let user = Facts { kernel: Some("5.10".to_owned()), ..Facts::default() };
+        let user = Facts { kernel: Some("5.4".to_owned()), ..Facts::default() };
         let perm = Some(libc::EPERM);
         let cases = [
             (Facts { max_user_namespaces: Some(0), ..user.clone() }, Some(libc::ENOSPC), "x"),
@@ -150,7 +150,7 @@ mod tests {
         AppArmor does not let programs without a profile make user namespaces (make an empty root): a profile for zonekeep in /etc/apparmor.d, or sysctl -w kernel.apparmor_restrict_unprivileged_userns=0
         the container does not let programs make namespaces (make namespaces): docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined
         parts of /proc are covered here, and so a new one cannot be mounted (mount /proc): docker run --security-opt systempaths=unconfined
-        the kernel (5.10) is too old, or a container hides its calls (set the rights of /usr): a kernel from 5.12 on
+        the kernel (5.4) is too old, or a container hides its calls (set the rights of /usr): a kernel from 5.10 on
         this machine does not let programs make namespaces (make namespaces): -
         take /gone: -
         the container does not let programs make namespaces (No permissions to create new namespace): docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined
