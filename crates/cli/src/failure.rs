@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use zonekeep::approve::visible;
-use zonekeep::{OpenError, ProjectError};
+use zonekeep::{OpenError, ProjectError, Remedy};
 
 use crate::output;
 use crate::report;
@@ -16,6 +16,18 @@ pub(crate) const NEGATIVE: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 /// Exit status: Zonekeep itself could not act safely.
 pub(crate) const UNSAFE: u8 = 125;
+
+/// Returns what the user can do about a command that could not be confined.
+pub(crate) fn hint_for(remedy: Remedy) -> &'static str {
+    match remedy {
+        Remedy::RaiseOrAccept => {
+            "`zonekeep doctor` shows what would make this machine enforce them; to run commands \
+             without that, use --accept-weaker, set ZONEKEEP_ACCEPT_WEAKER=1, or write \
+             `sandbox.require_os_sandbox: false` in a project file that you trust"
+        }
+        _ => "`zonekeep doctor` shows what this machine offers, and what would raise it",
+    }
+}
 
 /// Whether `--json` was given.
 static AS_JSON: AtomicBool = AtomicBool::new(false);

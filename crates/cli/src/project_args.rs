@@ -9,7 +9,7 @@ use clap::Args;
 use zonekeep::approve::{
     AllNo, AllYes, Answer, Approver, Nobody, Program, Request, Socket, Terminal, Unfit, visible,
 };
-use zonekeep::command::Confine;
+use zonekeep::command::{Confine, Weaker};
 use zonekeep::policy::config::{Overrides, Severity, ZoneFlag};
 use zonekeep::policy::limit::Limits;
 use zonekeep::policy::policy::Consent;
@@ -151,6 +151,35 @@ pub(crate) struct ApproveArgs {
     answer_within: Option<String>,
 }
 
+/// The environment variable by which a user accepts weaker enforcement everywhere.
+const ACCEPT_WEAKER: &str = "ZONEKEEP_ACCEPT_WEAKER";
+
+/// The flag by which a user accepts weaker enforcement.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct WeakerArgs {
+    /// Run commands even where the kernel does not fully enforce files outside, the network
+    /// and signals (ZONEKEEP_ACCEPT_WEAKER=1 does the same)
+    #[arg(long)]
+    accept_weaker: bool,
+}
+
+impl WeakerArgs {
+    /// Returns what the user accepts, by the flag or in the environment.
+    pub(crate) fn weaker(&self) -> Result<Weaker, Failure> {
+        let set = std::env::var_os(ACCEPT_WEAKER).unwrap_or_default();
+        let accepted = match set.to_str() {
+            Some("1") => true,
+            Some("" | "0") => false,
+            _ => {
+                let text = format!("{ACCEPT_WEAKER} cannot be '{}'", set.display());
+                return Err(Failure::message(USAGE, text)
+                    .hint("set it to 1 to accept weaker enforcement, or to 0"));
+            }
+        };
+        Ok(if accepted || self.accept_weaker { Weaker::Accepted } else { Weaker::Refused })
+    }
+}
+
 /// Who answers questions, and the socket where they wait on one.
 type Chosen = (Box<dyn Approver>, Option<Arc<Socket>>);
 
@@ -164,6 +193,8 @@ pub(crate) struct SandboxArgs {
     worker: Option<PathBuf>,
     #[command(flatten)]
     approve: ApproveArgs,
+    #[command(flatten)]
+    weaker: WeakerArgs,
 }
 
 impl SandboxArgs {
@@ -192,6 +223,7 @@ impl SandboxArgs {
         whom: impl FnOnce() -> Result<Chosen, Failure>,
     ) -> Result<Sandbox, Failure> {
         self.approve.answer_within()?;
+        let confine = Confine { weaker: self.weaker.weaker()?, ..confine };
         let (mut project, worker) = read_project(&self.project, self.worker.as_deref())?;
         self.approve.override_auto(&mut project);
         if !confine.places.is_empty() {

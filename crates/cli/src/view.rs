@@ -12,6 +12,7 @@ use zonekeep::approve::{Answer, Approver, Opening, Request, Unfit, visible};
 use zonekeep_worker::event::{Event, Watcher, What};
 use zonekeep_worker::{Ended, Report};
 
+use crate::failure::hint_for;
 use crate::output;
 
 /// How often the line that moves is drawn.
@@ -175,7 +176,7 @@ impl View {
                 wait_for(&mut screen, run, call.clone());
                 screen.calls.insert((run, (*id).to_owned()), call);
             }
-            What::Result { id, tool, text, refused_by, code, .. } => {
+            What::Result { id, tool, text, refused_by, code, detail, remedy, .. } => {
                 let call = screen.calls.remove(&(run, (*id).to_owned()));
                 let call = call.unwrap_or_else(|| one_line(tool));
                 let first = one_line(text.lines().next().unwrap_or_default());
@@ -202,6 +203,15 @@ impl View {
                     (None, None) => format!("{indent}  ok       {call}"),
                 };
                 self.line(&mut screen, line);
+                for line in detail.iter().flat_map(|detail| detail.lines()) {
+                    self.line(&mut screen, format!("{indent}           {}", visible(line)));
+                }
+                if let Some(remedy) = remedy {
+                    self.line(
+                        &mut screen,
+                        format!("{indent}           hint: {}", hint_for(*remedy)),
+                    );
+                }
             }
             What::Tainted { by } => {
                 let line = format!("{indent}  tainted  by {}", one_line(by));

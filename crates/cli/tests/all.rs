@@ -33,6 +33,7 @@ mod mcp_live;
 mod mcp_resources;
 mod mcp_rules;
 mod mcp_wrap;
+mod mechanisms;
 mod mistakes;
 mod old_bugs;
 mod project_file;

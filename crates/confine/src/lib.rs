@@ -5,6 +5,7 @@
 //! [`strength`] how far each rule holds, [`prove`] tries.
 
 pub mod child;
+pub mod ladder;
 pub mod plan;
 pub mod runtime;
 pub mod seatbelt;

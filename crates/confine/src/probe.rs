@@ -2,8 +2,8 @@
 
 mod facts;
 
-use std::path::Path;
-use std::sync::OnceLock;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use zonekeep_policy::limit::Limits;
 
@@ -31,8 +31,7 @@ pub fn all(launcher: &Launcher) -> Vec<Offer> {
     Backend::ALL.into_iter().map(|backend| probe(backend, launcher)).collect()
 }
 
-/// Returns whether a backend can be used here. For those with a tree of their
-/// own a small one is really made.
+/// Returns whether a backend can be used here: a small sandbox of it is started.
 pub fn probe(backend: Backend, launcher: &Launcher) -> Offer {
     match backend {
         Backend::Namespaces => match stands(smallest(backend), launcher) {
@@ -42,7 +41,7 @@ pub fn probe(backend: Backend, launcher: &Launcher) -> Offer {
             Err(failed) => explain(backend, &failed),
         },
         Backend::Bubblewrap => probe_bubblewrap(launcher),
-        Backend::Landlock => landlock(sys::landlock_version()),
+        Backend::Landlock => probe_landlock(launcher),
         Backend::Seatbelt => Offer::missing(backend, "it is a part of macOS", None),
         Backend::None => Offer::available(backend, None),
     }
@@ -71,13 +70,21 @@ fn smallest(backend: Backend) -> Plan {
     Plan {
         backend,
         entries: system.into(),
-        home: "/home/agent".into(),
+        home: if backend.has_own_tree() { "/home/agent".into() } else { private_home() },
         network: Network::Off,
         limits: Limits::none(),
         watch: None,
         rules: ZoneRules::default(),
         prove: false,
     }
+}
+
+/// Returns a path for the home directory of a sandbox on host paths. Its launcher
+/// makes the directory and removes it.
+fn private_home() -> PathBuf {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("zonekeep-probe-{}-{number}", std::process::id()))
 }
 
 fn probe_bubblewrap(launcher: &Launcher) -> Offer {
@@ -95,6 +102,18 @@ fn probe_bubblewrap(launcher: &Launcher) -> Offer {
             Offer { layers: Some(layers), ..Offer::available(backend, Some(bwrap.version)) }
         }
         Err(failed) => Offer { version: Some(bwrap.version), ..explain(backend, &failed) },
+    }
+}
+
+fn probe_landlock(launcher: &Launcher) -> Offer {
+    let offer = landlock(sys::landlock_version());
+    if !offer.available {
+        return offer;
+    }
+    // The system call filter is part of this backend, and can be missing alone.
+    match stands(smallest(Backend::Landlock), launcher) {
+        Ok(layers) => Offer { layers: Some(layers), ..offer },
+        Err(failed) => Offer { version: offer.version, ..explain(Backend::Landlock, &failed) },
     }
 }
 
@@ -136,68 +155,6 @@ pub fn explain(backend: Backend, failed: &Failed) -> Offer {
     };
     let (why, raise) = Facts::read().explain(backend, &step, errno);
     Offer::missing(backend, why, raise.as_deref())
-}
-
-/// Those that are chosen from, the strongest first.
-const LADDER: [Backend; 3] = [Backend::Namespaces, Backend::Bubblewrap, Backend::Landlock];
-
-/// What worked in this process.
-static STRONGEST: OnceLock<Backend> = OnceLock::new();
-
-/// Returns the strongest backend that works here; it is looked for once.
-/// `None` is none but [`Backend::None`], which is never chosen by itself.
-pub fn strongest(launcher: &Launcher) -> Option<Backend> {
-    if let Some(backend) = STRONGEST.get() {
-        return Some(*backend);
-    }
-    let found = LADDER.into_iter().find(|backend| probe(*backend, launcher).available)?;
-    Some(*STRONGEST.get_or_init(|| found))
-}
-
-/// Why no sandbox could be started.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum NoTree {
-    /// This plan could not be carried out, by a backend that works here.
-    #[error(transparent)]
-    Plan(#[from] Failed),
-    /// No backend works here.
-    #[error("this machine offers no way to confine commands")]
-    Backend(Vec<Offer>),
-}
-
-/// Starts a sandbox by the strongest backend that works here, and waits until it
-/// stands: `plan` makes the plan for each that is tried, and starting it is the
-/// probe.
-///
-/// A plan that fails for reasons of its own, such as a directory that is gone,
-/// fails: it is never carried out by a weaker backend instead.
-pub fn start(mut plan: impl FnMut(Backend) -> Plan, launcher: &Launcher) -> Result<Tree, NoTree> {
-    let mut missing = Vec::new();
-    let ladder = match STRONGEST.get() {
-        Some(known) => std::slice::from_ref(known),
-        None => &LADDER[..],
-    };
-    for &backend in ladder {
-        if backend == Backend::Landlock && sys::landlock_version() == 0 {
-            missing.push(landlock(0));
-            continue;
-        }
-        let tree = Tree::start(plan(backend), launcher)?;
-        let failed = match tree.layers() {
-            Ok(_) => {
-                let _ = STRONGEST.set(backend);
-                return Ok(tree);
-            }
-            Err(failed) => failed,
-        };
-        match probe(backend, launcher) {
-            // So it is not the backend.
-            Offer { available: true, .. } => return Err(NoTree::Plan(failed)),
-            offer => missing.push(offer),
-        }
-    }
-    Err(NoTree::Backend(missing))
 }
 
 /// Returns an AppArmor profile that lets a program make user namespaces, to be

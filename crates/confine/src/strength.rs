@@ -34,11 +34,143 @@ impl std::fmt::Display for Held {
     }
 }
 
+/// A rule that a sandbox enforces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rule {
+    /// No file is read or written that no zone and no toolchain grants.
+    FilesOutside,
+    /// Zones of mode `ro` are not changed.
+    ReadOnlyDirectories,
+    /// Guarded files in writable zones are not planted or changed.
+    GuardedFiles,
+    /// Files with other names outside are not changed by their names in a zone.
+    HardLinks,
+    /// Files in zones whose `delete` is blocked are neither removed nor renamed.
+    BlockedDeletion,
+    /// No connection leaves the sandbox.
+    NetworkOff,
+    /// Connections reach only the listed hosts.
+    NetworkList,
+    /// Processes outside cannot be seen, read or changed.
+    OtherProcesses,
+    /// Processes outside cannot be signalled.
+    Signals,
+    /// Unix sockets outside cannot be reached.
+    HostSockets,
+    /// The caller's terminal cannot be typed into.
+    Terminal,
+    /// The caller's environment is not inherited.
+    Environment,
+    /// System calls that commands do not need are refused.
+    KernelSurface,
+    /// The limit on memory.
+    MemoryLimit,
+    /// The limit on processes.
+    ProcessLimit,
+    /// The limits on processor time and on elapsed time.
+    TimeLimit,
+    /// The limit on files in `/tmp` and in the private home.
+    PrivateFilesLimit,
+    /// No process outlives the sandbox.
+    EverythingEnds,
+}
+
+impl Rule {
+    /// Every rule, in the order of reports.
+    pub const ALL: [Rule; 18] = [
+        Rule::FilesOutside,
+        Rule::ReadOnlyDirectories,
+        Rule::GuardedFiles,
+        Rule::HardLinks,
+        Rule::BlockedDeletion,
+        Rule::NetworkOff,
+        Rule::NetworkList,
+        Rule::OtherProcesses,
+        Rule::Signals,
+        Rule::HostSockets,
+        Rule::Terminal,
+        Rule::Environment,
+        Rule::KernelSurface,
+        Rule::MemoryLimit,
+        Rule::ProcessLimit,
+        Rule::TimeLimit,
+        Rule::PrivateFilesLimit,
+        Rule::EverythingEnds,
+    ];
+
+    /// Returns the name used in reports and records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Rule::FilesOutside => "files outside",
+            Rule::ReadOnlyDirectories => "read-only directories",
+            Rule::GuardedFiles => "guarded files",
+            Rule::HardLinks => "hard links",
+            Rule::BlockedDeletion => "blocked deletion",
+            Rule::NetworkOff => "network off",
+            Rule::NetworkList => "network list",
+            Rule::OtherProcesses => "other processes",
+            Rule::Signals => "signals",
+            Rule::HostSockets => "host sockets",
+            Rule::Terminal => "terminal",
+            Rule::Environment => "environment",
+            Rule::KernelSurface => "kernel surface",
+            Rule::MemoryLimit => "memory limit",
+            Rule::ProcessLimit => "process limit",
+            Rule::TimeLimit => "time limit",
+            Rule::PrivateFilesLimit => "limit of private files",
+            Rule::EverythingEnds => "everything ends",
+        }
+    }
+
+    /// Returns whether the rule is about the amount that a command uses and not
+    /// about the things that it reaches. Limits are partly polled, on every
+    /// backend.
+    pub fn is_limit(self) -> bool {
+        match self {
+            Rule::MemoryLimit | Rule::ProcessLimit | Rule::TimeLimit | Rule::PrivateFilesLimit => {
+                true
+            }
+            Rule::FilesOutside
+            | Rule::ReadOnlyDirectories
+            | Rule::GuardedFiles
+            | Rule::HardLinks
+            | Rule::BlockedDeletion
+            | Rule::NetworkOff
+            | Rule::NetworkList
+            | Rule::OtherProcesses
+            | Rule::Signals
+            | Rule::HostSockets
+            | Rule::Terminal
+            | Rule::Environment
+            | Rule::KernelSurface
+            | Rule::EverythingEnds => false,
+        }
+    }
+
+    /// Returns whether a sandbox that does not hold the rule fully is refused
+    /// unless the user accepted it.
+    pub fn is_essential(self) -> bool {
+        matches!(self, Rule::FilesOutside | Rule::NetworkOff | Rule::NetworkList | Rule::Signals)
+    }
+}
+
+impl std::fmt::Display for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Serialize for Rule {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 /// How far one rule holds, and by what.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Strength {
     /// The rule.
-    pub rule: &'static str,
+    pub rule: Rule,
     /// How far it holds.
     pub held: Held,
     /// The layers that hold it, "nothing" where there is none.
@@ -72,24 +204,43 @@ fn expected(plan: &Plan) -> Layers {
     }
 }
 
+/// Returns the least that a sandbox of the plan has once it stands: the layers
+/// without which its launcher fails.
+fn guaranteed(plan: &Plan) -> Layers {
+    let own = plan.backend.has_own_tree();
+    let network = own && plan.network.is_apart();
+    let seccomp = plan.backend != Backend::None;
+    Layers { tree: own, processes: own, network, seccomp, ..Layers::default() }
+}
+
+/// Returns the essential rules of the plan that a sandbox with these layers does
+/// not hold fully; without `layers`, those that one may not hold although it
+/// stands.
+pub fn lost(plan: &Plan, layers: Option<&Layers>) -> Vec<Strength> {
+    let least = guaranteed(plan);
+    let mut rows = strength(plan, Some(layers.unwrap_or(&least)));
+    rows.retain(|row| row.rule.is_essential() && row.held != Held::Full);
+    rows
+}
+
 struct Table<'p> {
     plan: &'p Plan,
     layers: &'p Layers,
 }
 
-fn row(rule: &'static str, held: Held, by: &str, note: Option<&str>) -> Strength {
+fn row(rule: Rule, held: Held, by: &str, note: Option<&str>) -> Strength {
     Strength { rule, held, by: by.to_owned(), note: note.map(str::to_owned) }
 }
 
-fn full(rule: &'static str, by: &str) -> Strength {
+fn full(rule: Rule, by: &str) -> Strength {
     row(rule, Held::Full, by, None)
 }
 
-fn partly(rule: &'static str, by: &str, note: &str) -> Strength {
+fn partly(rule: Rule, by: &str, note: &str) -> Strength {
     row(rule, Held::Partly, by, Some(note))
 }
 
-fn not(rule: &'static str, note: &str) -> Strength {
+fn not(rule: Rule, note: &str) -> Strength {
     row(rule, Held::Not, "nothing", Some(note))
 }
 
@@ -109,7 +260,7 @@ impl Table<'_> {
             Some(self.signals()),
             Some(self.host_sockets()),
             Some(self.terminal()),
-            Some(full("environment", "launcher")),
+            Some(full(Rule::Environment, "launcher")),
             Some(self.kernel_surface()),
             limits.memory.map(|_| self.memory_limit()),
             limits.processes.map(|_| self.process_limit()),
@@ -133,7 +284,7 @@ impl Table<'_> {
     }
 
     fn files_outside(&self) -> Strength {
-        let rule = "files outside";
+        let rule = Rule::FilesOutside;
         match self.layers.landlock {
             _ if self.layers.tree => full(rule, &self.and_landlock("mounts")),
             0 => not(rule, "all files of the user can be read and written"),
@@ -155,7 +306,7 @@ impl Table<'_> {
     }
 
     fn read_only_zones(&self) -> Strength {
-        let rule = "read-only directories";
+        let rule = Rule::ReadOnlyDirectories;
         match self.layers.landlock {
             _ if self.layers.tree => full(rule, &self.and_landlock("read-only mounts")),
             0 => not(rule, "they can be written"),
@@ -168,7 +319,7 @@ impl Table<'_> {
     }
 
     fn guarded_files(&self) -> Strength {
-        let rule = "guarded files";
+        let rule = Rule::GuardedFiles;
         match &self.layers.unwatched {
             Some(why) if self.layers.tree => {
                 let note = format!("new ones are only found at the end: {why}");
@@ -187,7 +338,7 @@ impl Table<'_> {
     }
 
     fn hard_links(&self) -> Strength {
-        let rule = "hard links";
+        let rule = Rule::HardLinks;
         match self.layers.tree {
             true => full(rule, "read-only mounts"),
             false => not(rule, "files with other names outside can be written, and change there"),
@@ -195,7 +346,7 @@ impl Table<'_> {
     }
 
     fn kept_names(&self) -> Strength {
-        let rule = "blocked deletion";
+        let rule = Rule::BlockedDeletion;
         match self.layers.landlock {
             0 => not(rule, "files can be removed and renamed wherever they can be written"),
             _ => full(rule, &self.landlock()),
@@ -203,7 +354,7 @@ impl Table<'_> {
     }
 
     fn network_off(&self) -> Strength {
-        let rule = "network off";
+        let rule = Rule::NetworkOff;
         match self.layers.landlock {
             _ if self.layers.network => full(rule, "network namespace"),
             // KERNEL(6.7): Landlock 4.
@@ -216,7 +367,7 @@ impl Table<'_> {
     }
 
     fn network_list(&self) -> Strength {
-        let rule = "network list";
+        let rule = Rule::NetworkList;
         match (self.plan.backend, self.layers.landlock) {
             _ if self.layers.network => full(rule, "network namespace, gate"),
             (Backend::Seatbelt, _) => {
@@ -240,7 +391,7 @@ impl Table<'_> {
     }
 
     fn other_processes(&self) -> Strength {
-        let rule = "other processes";
+        let rule = Rule::OtherProcesses;
         match self.layers.landlock {
             _ if self.layers.processes => full(rule, &self.and_landlock("process namespace")),
             0 => not(rule, "processes of the user can be seen and read"),
@@ -249,7 +400,7 @@ impl Table<'_> {
     }
 
     fn signals(&self) -> Strength {
-        let rule = "signals";
+        let rule = Rule::Signals;
         // KERNEL(6.12): Landlock 6.
         match (self.layers.processes, self.layers.landlock) {
             (true, 6..) => full(rule, &self.and_landlock("process namespace")),
@@ -263,7 +414,7 @@ impl Table<'_> {
     }
 
     fn host_sockets(&self) -> Strength {
-        let rule = "host sockets";
+        let rule = Rule::HostSockets;
         match (self.layers.tree, self.layers.network, self.layers.landlock) {
             (true, true, _) => full(rule, "mounts, network namespace"),
             (true, false, 6..) => full(rule, &self.and_landlock("mounts")),
@@ -274,7 +425,7 @@ impl Table<'_> {
     }
 
     fn terminal(&self) -> Strength {
-        let rule = "terminal";
+        let rule = Rule::Terminal;
         match self.layers.seccomp {
             true => full(rule, "own terminal, seccomp"),
             false => partly(rule, "own terminal", "commands can type into their own one"),
@@ -282,7 +433,7 @@ impl Table<'_> {
     }
 
     fn kernel_surface(&self) -> Strength {
-        let rule = "kernel surface";
+        let rule = Rule::KernelSurface;
         match self.layers.seccomp {
             true => full(rule, "seccomp, no capabilities"),
             false => not(rule, "every system call can be made"),
@@ -294,11 +445,11 @@ impl Table<'_> {
         // is not used, would count it.
         let note = "each process by the kernel, all together twenty times a second; \
                     memory that can be shared is not counted";
-        partly("memory limit", "rlimit, supervisor", note)
+        partly(Rule::MemoryLimit, "rlimit, supervisor", note)
     }
 
     fn process_limit(&self) -> Strength {
-        let rule = "process limit";
+        let rule = Rule::ProcessLimit;
         match (self.layers.processes, self.layers.root_mapped_away) {
             (true, true) => full(rule, "rlimit, process namespace, supervisor"),
             (true, false) => {
@@ -314,11 +465,11 @@ impl Table<'_> {
     }
 
     fn time_limit(&self) -> Strength {
-        full("time limit", "rlimit, supervisor")
+        full(Rule::TimeLimit, "rlimit, supervisor")
     }
 
     fn tmp_limit(&self) -> Strength {
-        let rule = "limit of private files";
+        let rule = Rule::PrivateFilesLimit;
         match (self.layers.tree, self.plan.backend) {
             (true, Backend::Bubblewrap) => {
                 let note = "half of it is for /tmp, the rest is shared out";
@@ -330,7 +481,7 @@ impl Table<'_> {
     }
 
     fn everything_ends(&self) -> Strength {
-        let rule = "everything ends";
+        let rule = Rule::EverythingEnds;
         match (self.layers.processes, self.layers.landlock) {
             (true, _) => full(rule, "process namespace"),
             (false, 6..) => full(rule, &self.and_landlock("supervisor")),
@@ -405,7 +556,7 @@ mod tests {
         ");
         let bubblewrap = strength(&plan(Backend::Bubblewrap), None);
         let less: Vec<_> = bubblewrap.iter().filter(|row| row.held != Held::Full).collect();
-        assert_eq!(less.iter().map(|row| row.rule).collect::<Vec<_>>(), ["memory limit"]);
+        assert_eq!(less.iter().map(|row| row.rule).collect::<Vec<_>>(), [Rule::MemoryLimit]);
     }
 
     #[test]
@@ -533,10 +684,48 @@ mod tests {
             for (landlock, held) in [(0, Held::Not), (1, Held::Full), (6, Held::Full)] {
                 let layers = Layers { landlock, ..expected(&plan) };
                 let rows = strength(&plan, Some(&layers));
-                let row = rows.iter().find(|row| row.rule == "blocked deletion").unwrap();
+                let row = rows.iter().find(|row| row.rule == Rule::BlockedDeletion).unwrap();
                 assert_eq!(row.held, held, "{backend} with Landlock {landlock}");
             }
         }
+    }
+
+    #[test]
+    fn limits_and_essential_rules_are_told_apart_by_value() {
+        let limits = Rule::ALL.into_iter().filter(|rule| rule.is_limit());
+        let named = Rule::ALL.into_iter().filter(|rule| rule.as_str().contains("limit"));
+        assert_eq!(limits.collect::<Vec<_>>(), named.collect::<Vec<_>>());
+        let essential = Rule::ALL.into_iter().filter(|rule| rule.is_essential());
+        let names: Vec<&str> = essential.map(Rule::as_str).collect();
+        assert_eq!(names, ["files outside", "network off", "network list", "signals"]);
+        assert!(Rule::ALL.is_sorted(), "reports have the order of the enum");
+    }
+
+    #[test]
+    fn only_a_tree_of_its_own_holds_the_essential_rules() {
+        let names = |backend, network, layers: Option<&Layers>| {
+            let lost = lost(&Plan { network, ..plan(backend) }, layers);
+            lost.iter().map(|row| row.rule.as_str()).collect::<Vec<_>>().join(", ")
+        };
+        let layers = |landlock| Layers { landlock, seccomp: landlock > 0, ..Layers::default() };
+        let off = || Network::Off;
+        let listed = || Network::Gate(Gateway::default());
+        for backend in [Backend::Namespaces, Backend::Bubblewrap] {
+            for network in [off(), listed(), Network::Host] {
+                assert_eq!(names(backend, network, None), "");
+            }
+        }
+        let landlock = Backend::Landlock;
+        assert_eq!(names(landlock, off(), Some(&layers(6))), "files outside, network off");
+        assert_eq!(names(landlock, off(), Some(&layers(5))), "files outside, network off, signals");
+        assert_eq!(names(landlock, listed(), None), "files outside, network list, signals");
+        assert_eq!(names(landlock, Network::Host, None), "files outside, signals");
+        assert_eq!(names(Backend::None, off(), None), "files outside, network off, signals");
+        // A tree that reports less than its backend promises is taken at its word.
+        assert_eq!(
+            names(Backend::Namespaces, off(), Some(&Layers::default())),
+            "files outside, network off, signals"
+        );
     }
 
     #[test]
@@ -546,7 +735,7 @@ mod tests {
             ..expected(&plan(Backend::Namespaces))
         };
         let rows = strength(&plan(Backend::Namespaces), Some(&layers));
-        let row = rows.iter().find(|row| row.rule == "guarded files").unwrap();
+        let row = rows.iter().find(|row| row.rule == Rule::GuardedFiles).unwrap();
         assert_eq!(row.held, Held::Partly);
     }
 }

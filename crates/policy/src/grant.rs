@@ -17,7 +17,7 @@ use crate::hosts::{self, Bounds};
 use crate::limit::Limits;
 use crate::needs::{Needs, ZoneNeed, ZoneNeeds};
 use crate::path::AgentPath;
-use crate::policy::{BackendChoice, Consent, Network, Policy, ToolRule};
+use crate::policy::{BackendChoice, Consent, Network, OsSandbox, Policy, ToolRule};
 use crate::secret::Secret;
 use crate::shell::Rules;
 use crate::source::{At, Ruled};
@@ -45,7 +45,7 @@ pub struct Grant {
     env: Arc<BTreeMap<String, Ruled<String>>>,
     pass_env: Arc<[Ruled<String>]>,
     limits: Limits,
-    require_os_sandbox: Ruled<bool>,
+    require_os_sandbox: Ruled<OsSandbox>,
     backend: Ruled<BackendChoice>,
     prove: Ruled<bool>,
     max_depth: Ruled<u32>,
@@ -130,9 +130,10 @@ impl Grant {
         let secrets = self.narrow_secrets(&needs.secrets)?;
         let untrusted = mounts.iter().find_map(|mount: &Mount| mount.zone.untrusted.clone());
         let untrusted = self.untrusted.clone().or(untrusted);
-        let require_os_sandbox = match self.require_os_sandbox.value {
-            true => self.require_os_sandbox.clone(),
-            false => required(&needs.require_os_sandbox, &untrusted),
+        // A worker file tightens this and never loosens it.
+        let require_os_sandbox = match (self.require_os_sandbox.value, &needs.require_os_sandbox) {
+            (held, own) if own.value == OsSandbox::Required && held != own.value => own.clone(),
+            _ => required(&self.require_os_sandbox, &untrusted),
         };
         let shell = self.shell.below(&needs.shell, needs.tool_rules.get("shell"), &working_dir);
         let mut tool_rules = self.tool_rules.clone();
@@ -269,8 +270,9 @@ impl Grant {
         &self.limits
     }
 
-    /// Returns whether its commands may only run under an OS sandbox.
-    pub fn require_os_sandbox(&self) -> &Ruled<bool> {
+    /// Returns whether its commands may run where their boundaries are not fully
+    /// enforced.
+    pub fn require_os_sandbox(&self) -> &Ruled<OsSandbox> {
         &self.require_os_sandbox
     }
 
@@ -342,9 +344,11 @@ impl Grant {
 
 /// Returns whether commands may only run under an OS sandbox: where somebody says
 /// so, and where content is not to be trusted.
-fn required(written: &Ruled<bool>, untrusted: &Option<At>) -> Ruled<bool> {
+fn required(written: &Ruled<OsSandbox>, untrusted: &Option<At>) -> Ruled<OsSandbox> {
     match untrusted {
-        Some(at) if !written.value => Ruled::new(true, at.clone()),
+        Some(at) if written.value != OsSandbox::Required => {
+            Ruled::new(OsSandbox::Required, at.clone())
+        }
         _ => written.clone(),
     }
 }

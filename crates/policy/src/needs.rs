@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::limit::Limits;
 use crate::path::AgentPath;
-use crate::policy::{Network, Shell, ToolRule};
+use crate::policy::{Network, OsSandbox, Shell, ToolRule};
 use crate::source::{At, Ruled};
 use crate::zone::{Approval, Mode};
 use std::collections::BTreeMap;
@@ -67,9 +67,9 @@ pub struct Needs {
     pub secrets: Vec<Ruled<String>>,
     /// How much its commands may use, where that is less than the caller's.
     pub limits: Limits,
-    /// Whether its commands may only run under an OS sandbox. It can be turned
-    /// on here, never off.
-    pub require_os_sandbox: Ruled<bool>,
+    /// Whether its commands may run where their boundaries are not fully enforced.
+    /// Only [`OsSandbox::Required`] changes anything: a worker cannot loosen it.
+    pub require_os_sandbox: Ruled<OsSandbox>,
 }
 
 impl Default for Needs {

@@ -64,6 +64,35 @@ pub enum Network {
     Hosts(Hosts),
 }
 
+/// Whether commands may run where the operating system does not fully enforce
+/// their boundaries (`sandbox.require_os_sandbox`), the loosest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum OsSandbox {
+    /// `false`: they run, with a warning. A file that says so needs trust.
+    Optional,
+    /// Not written: they run only if the user accepts weaker enforcement.
+    #[default]
+    Unset,
+    /// `true`: they never run, whatever the user accepts.
+    Required,
+}
+
+impl OsSandbox {
+    /// Returns the value that a file or flag writes as `true` or `false`.
+    pub fn written(required: bool) -> Self {
+        if required { OsSandbox::Required } else { OsSandbox::Optional }
+    }
+
+    /// Returns the word for it in reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            OsSandbox::Optional => "optional",
+            OsSandbox::Unset => "unset",
+            OsSandbox::Required => "required",
+        }
+    }
+}
+
 /// What holds commands to their boundaries (`sandbox.backend`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum BackendChoice {
@@ -231,8 +260,8 @@ pub struct Policy {
     pub pass_env: Vec<Ruled<String>>,
     /// Environment variables that commands get.
     pub env: BTreeMap<String, Ruled<String>>,
-    /// Whether commands may only run under an OS sandbox.
-    pub require_os_sandbox: Ruled<bool>,
+    /// Whether commands may run where their boundaries are not fully enforced.
+    pub require_os_sandbox: Ruled<OsSandbox>,
     /// How much commands may use.
     pub limits: Limits,
     /// Where limits are written, by name.

@@ -19,7 +19,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
 use zonekeep_policy::config::{Overrides, Problem, Severity, load};
 use zonekeep_policy::needs::{Needs, ZoneNeeds};
-use zonekeep_policy::policy::{Consent, Network};
+use zonekeep_policy::policy::{Consent, Network, OsSandbox};
 use zonekeep_policy::worker_file::parse;
 use zonekeep_policy::{Grant, Policy};
 
@@ -55,7 +55,8 @@ fn check(project: &str, tree: &[Worker]) -> Result<Tally, String> {
     let policy = policy(project);
     let ceiling = Grant::of(&policy);
     let untrusted = !ceiling.untrusted_zones().is_empty();
-    assert!(ceiling.require_os_sandbox().value >= untrusted, "untrusted without an OS sandbox");
+    let required = ceiling.require_os_sandbox().value == OsSandbox::Required;
+    assert!(required || !untrusted, "untrusted without an OS sandbox");
     let mut tally = Tally::default();
     // Each worker's grant, and those of its callers up to the project.
     let mut grants: Vec<Option<Vec<Grant>>> = Vec::new();
@@ -103,7 +104,7 @@ fn taint(before: &Grant, policy: &Policy) -> Result<Grant, String> {
     shown("taint gives more", &excess(&after, before, Step::Tainted), policy)?;
     assert!(after.is_tainted());
     assert_eq!(after.tainted(), after, "tainting twice is tainting once");
-    assert!(after.require_os_sandbox().value);
+    assert_eq!(after.require_os_sandbox().value, OsSandbox::Required);
     if after.consent().value != Consent::Auto {
         shown("after taint, without a question", &unasked(&after), policy)?;
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use zonekeep_policy::config::{Loaded, Overrides, Problem, Severity, load};
 use zonekeep_policy::needs::ZoneNeeds;
-use zonekeep_policy::policy::{Consent, Layout, Network, Policy};
+use zonekeep_policy::policy::{Consent, Layout, Network, OsSandbox, Policy};
 use zonekeep_policy::tool_name::FILE_TOOLS;
 use zonekeep_policy::worker_file::{WorkerFile, check, inline_zones, parse};
 use zonekeep_policy::zone::{Approval, Mode};
@@ -84,7 +84,7 @@ fn s0_paths_have_suffixes_and_sizes() {
     assert_eq!(portfolio.max_file_bytes.as_ref().expect("written").value, 10_000_000);
     let framework = policy.zone("framework").expect("defined");
     assert_eq!((&framework.suffixes, &framework.max_file_bytes), (&None, &None));
-    assert!(!policy.require_os_sandbox.value);
+    assert_eq!(policy.require_os_sandbox.value, OsSandbox::Optional);
 }
 
 #[test]

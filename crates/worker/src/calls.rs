@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use zonekeep::policy::policy::Network;
 use zonekeep::policy::tool_name;
 use zonekeep::tools::{self, Output};
-use zonekeep::{Error, Sandbox};
+use zonekeep::{Error, Remedy, Sandbox};
 
 use crate::delegate;
 use crate::event::{Layer, What};
@@ -31,6 +31,9 @@ pub(crate) struct Done {
     pub(crate) is_error: bool,
     pub(crate) refused_by: Option<Layer>,
     pub(crate) code: Option<String>,
+    /// What the user should know about a failure, and the model does not read.
+    pub(crate) detail: Option<String>,
+    pub(crate) remedy: Option<Remedy>,
     /// What workers used for it.
     pub(crate) usage: Usage,
     /// Whether a command ran for it, and could reach something.
@@ -45,6 +48,8 @@ impl Done {
             is_error: false,
             refused_by: None,
             code: None,
+            detail: None,
+            remedy: None,
             usage: Usage::default(),
             command: None,
         }
@@ -57,6 +62,8 @@ impl Done {
     /// Returns what a refusal or failure comes to.
     pub(crate) fn of_error(error: &Error) -> Self {
         let mut done = Done::error(error.code(), error.to_string());
+        done.detail = error.detail().map(str::to_owned);
+        done.remedy = error.remedy();
         done.refused_by = match error {
             Error::Denied(denial) if denial.code() == "declined" => Some(Layer::Approval),
             Error::Denied(_) => Some(Layer::Policy),
@@ -200,6 +207,8 @@ fn one(runner: &Runner, frame: &Frame, call: &Call) -> Done {
             text: &done.text,
             refused_by: done.refused_by,
             code: done.code.as_deref(),
+            detail: done.detail.as_deref(),
+            remedy: done.remedy,
             duration_us: took.as_micros() as u64,
         },
     );

@@ -90,6 +90,12 @@ pub enum What<'a> {
         /// The code of the refusal or failure.
         #[serde(skip_serializing_if = "Option::is_none")]
         code: Option<&'a str>,
+        /// What the user should know about it, and the model does not read.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        detail: Option<&'a str>,
+        /// What the user can do about it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        remedy: Option<zonekeep::Remedy>,
         /// How long it took, in microseconds.
         duration_us: u64,
     },

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 use zonekeep::policy::call::{CallRequest, CallVerdict, Callees, judge_call};
-use zonekeep::policy::policy::Network;
+use zonekeep::policy::policy::{Network, OsSandbox};
 use zonekeep::policy::worker_file::WorkerFile;
 use zonekeep::policy::{Grant, Policy};
 
@@ -103,7 +103,7 @@ impl Holds {
                     hosts.chain(sets).collect::<Vec<_>>().join(", ")
                 }
             },
-            require_os_sandbox: grant.require_os_sandbox().value,
+            require_os_sandbox: grant.require_os_sandbox().value == OsSandbox::Required,
             limits: limits.map(|(name, value)| (name.to_owned(), value)).collect(),
             workers,
             tainted: grant.is_tainted(),

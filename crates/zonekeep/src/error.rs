@@ -8,6 +8,7 @@ use zonekeep_policy::denial::shown;
 use zonekeep_policy::{AgentPath, Denial};
 
 use crate::approve::Request;
+use crate::command::{Command, Demand, Unconfined};
 
 /// Why something did not happen, in words for the agent that asked.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +45,8 @@ pub enum Error {
         command: String,
         /// What is missing, in words for the user.
         reason: String,
+        /// What the user can do about it.
+        remedy: Remedy,
     },
     /// Somebody has to be asked, and this call does not wait for the answer: see
     /// [`Sandbox::deferring`](crate::Sandbox::deferring). Nothing has happened.
@@ -57,6 +60,18 @@ pub enum Error {
         /// What is wrong, and what would work.
         reason: String,
     },
+}
+
+/// What a user can do about a command that could not be confined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Remedy {
+    /// Let the machine enforce more.
+    Raise,
+    /// The same, or accept that it enforces less
+    /// ([`Weaker::Accepted`](crate::command::Weaker)).
+    RaiseOrAccept,
 }
 
 /// What was allowed, and failed.
@@ -107,7 +122,29 @@ impl Error {
 
     /// Returns an error for a command whose sandbox failed.
     pub(crate) fn unconfined(command: &str, failed: &zonekeep_confine::tree::Failed) -> Self {
-        Error::Unconfined { command: command.to_owned(), reason: failed.to_string() }
+        Error::unconfined_because(command, failed.to_string())
+    }
+
+    /// Returns an error for a command that cannot be confined.
+    pub(crate) fn unconfined_because(command: &str, reason: String) -> Self {
+        Error::Unconfined { command: command.to_owned(), reason, remedy: Remedy::Raise }
+    }
+
+    /// Returns an error for a command that no backend confines as it needs.
+    pub(crate) fn unused(command: &Command, why: Unconfined) -> Self {
+        let remedy = match why.demand {
+            Demand::Unaccepted => Remedy::RaiseOrAccept,
+            Demand::Any | Demand::Full => Remedy::Raise,
+        };
+        Error::Unconfined { command: command.line(), reason: why.to_string(), remedy }
+    }
+
+    /// Returns what the user can do, where that is known.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            Error::Unconfined { remedy, .. } => Some(*remedy),
+            _ => None,
+        }
     }
 
     /// Returns what the user should know beside the message, which is the agent's.

@@ -12,7 +12,9 @@ use zonekeep_files::{Fault, HostStore, Store};
 use zonekeep_policy::guard::Guard;
 use zonekeep_policy::limit::Limits;
 use zonekeep_policy::planted::hooks_dirs;
-use zonekeep_policy::policy::{BackendChoice, Consent, Layout, Network, is_never_passed};
+use zonekeep_policy::policy::{
+    BackendChoice, Consent, Layout, Network, OsSandbox, is_never_passed,
+};
 use zonekeep_policy::{AgentPath, Approval, At, Mode, Policy, RelPath, Zone};
 
 use crate::command::{Placed, most_memory};
@@ -574,6 +576,12 @@ pub(crate) fn reach(policy: &Policy, grounds: &[Ground]) -> BTreeSet<Reach> {
             _ => "run commands without an operating-system sandbox",
         };
         reach.insert(Reach { what: what.to_owned(), at: backend.at.to_string() });
+    }
+    let required = &policy.require_os_sandbox;
+    if from_file(&required.at) && required.value == OsSandbox::Optional {
+        let what =
+            "run commands where the operating system does not fully enforce their boundaries";
+        reach.insert(Reach { what: what.to_owned(), at: required.at.to_string() });
     }
     reach
 }

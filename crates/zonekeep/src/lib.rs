@@ -47,7 +47,7 @@ mod stop;
 mod watch;
 
 pub use ask::Given;
-pub use error::{Error, Failure};
+pub use error::{Error, Failure, Remedy};
 pub use exposure::other_name;
 pub use ground::GroundError;
 pub use project::{Project, ProjectError};

@@ -11,7 +11,6 @@ use std::io;
 
 use serde::Serialize;
 use zonekeep_policy::config::Severity;
-use zonekeep_policy::policy::BackendChoice;
 use zonekeep_policy::tool_name::FILE_TOOLS;
 use zonekeep_policy::worker_file::{self, WorkerFile};
 use zonekeep_policy::{
@@ -19,6 +18,7 @@ use zonekeep_policy::{
 };
 
 use crate::audit::{self, Record, RuleRecord};
+use crate::command::Confinement;
 use crate::command::shell::{blocks, judge_line, mode_rule, verdict_word};
 use crate::explain::{flat, ruled};
 use crate::perform::rule_record;
@@ -259,15 +259,15 @@ fn shell_line(grant: &Grant, record: &Record<'_>) -> Result<VerdictShown, String
     let Some(run) = &record.run else {
         return Err("the command line is not in the record".to_owned());
     };
-    let confines = grant.backend().value != BackendChoice::None;
-    let (cwd, os_sandbox) = match &run.judged {
-        Some(judged) => (judged.cwd.as_str(), judged.os_sandbox && confines),
+    let presumed = Confinement::presumed(grant.backend().value);
+    let (cwd, confinement) = match &run.judged {
+        Some(judged) => (judged.cwd.as_str(), Confinement::recorded(judged).min(presumed)),
         // What was not fit to be judged may be so now.
-        None if record.verdict == "deny" => (&*record.path, confines),
+        None if record.verdict == "deny" => (&*record.path, presumed),
         None => return Err("the command line was never judged".to_owned()),
     };
     let cwd = AgentPath::absolute(cwd).map_err(|_| "the record's path cannot be read")?;
-    Ok(match judge_line(grant, &run.command, &cwd, os_sandbox) {
+    Ok(match judge_line(grant, &run.command, &cwd, confinement) {
         Ok(judging) => {
             let judgement = judging.judgement;
             let word = verdict_word(&judgement.verdict);
@@ -278,7 +278,7 @@ fn shell_line(grant: &Grant, record: &Record<'_>) -> Result<VerdictShown, String
             verdict(word, denial, Some(&judgement.rule))
         }
         Err(denial) => VerdictShown {
-            rule: Some(mode_rule(grant, os_sandbox)),
+            rule: Some(mode_rule(grant, confinement)),
             ..verdict("deny", Some(&denial), None)
         },
     })

@@ -9,13 +9,15 @@ use serde::Serialize;
 use zonekeep::approve::{AllNo, visible};
 use zonekeep::command::{Command, Confine, Planned};
 use zonekeep::confine::Layers;
+use zonekeep::confine::ladder;
 use zonekeep::confine::plan::{Backend, Gateway, Network, Plan, Role};
 use zonekeep::confine::probe::{self, Offer};
 use zonekeep::confine::prove::{self, Check};
-use zonekeep::confine::strength::{self, Held, Strength};
+use zonekeep::confine::strength::{self, Held, Rule, Strength};
 use zonekeep::confine::tree::{Launcher, Tree};
 use zonekeep::policy::Mode;
 use zonekeep::policy::config::{Overrides, ZoneFlag};
+use zonekeep::policy::policy::BackendChoice;
 use zonekeep::{Project, Sandbox, Session, StateDir};
 
 use crate::failure::{Failure, NEGATIVE, UNSAFE, USAGE, answer_in_json};
@@ -60,7 +62,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     let backends = probe::all(&launcher);
     let is_offered =
         |backend: Backend| backends.iter().any(|offer| offer.backend == backend && offer.available);
-    let strongest = Backend::ALL.into_iter().find(|b| *b != Backend::None && is_offered(*b));
+    let strongest = ladder::pick(BackendChoice::Auto, &backends);
+    let strongest = strongest.filter(|backend| *backend != Backend::None);
     let examined = match named.or(strongest) {
         None => None,
         Some(backend) if !is_offered(backend) => {
@@ -69,7 +72,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         Some(backend) => Some(examine(backend, &args.project, &launcher)?),
     };
     let holds = strongest.is_some() && examined.as_ref().is_some_and(Examined::holds);
-    let report = Report { holds, confined: strongest.is_some(), backends, examined };
+    let enforced = examined.as_ref().is_some_and(Examined::enforces_all);
+    let report = Report { holds, confined: strongest.is_some(), enforced, backends, examined };
     match args.json {
         true => output::json(&report)?,
         false => output::text(&visible(&report.text()))?,
@@ -85,6 +89,9 @@ struct Report {
     holds: bool,
     /// Whether this machine offers an OS sandbox.
     confined: bool,
+    /// Whether the examined one fully enforces the essential rules, so that
+    /// commands run under it without `--accept-weaker`.
+    enforced: bool,
     backends: Vec<Offer>,
     examined: Option<Examined>,
 }
@@ -101,6 +108,8 @@ struct Examined {
     project_problem: Option<String>,
     layers: Option<Layers>,
     strength: Vec<Strength>,
+    /// The essential rules of the plan that are not fully enforced.
+    lost: Vec<Rule>,
     /// Whether the file tools are held by mounts.
     files_held: bool,
     /// Where toolchains are that commands get.
@@ -119,6 +128,7 @@ impl Examined {
             project_problem: None,
             layers: None,
             strength: Vec::new(),
+            lost: Vec::new(),
             files_held: false,
             toolchains: Vec::new(),
             notes: Vec::new(),
@@ -129,6 +139,10 @@ impl Examined {
     fn holds(&self) -> bool {
         let proof = prove::Report { checks: self.proof.clone() };
         self.problem.is_none() && proof.holds()
+    }
+
+    fn enforces_all(&self) -> bool {
+        self.layers.is_some() && self.lost.is_empty()
     }
 }
 
@@ -174,6 +188,7 @@ fn examine(
     let known = Examined {
         layers: Some(layers.clone()),
         strength: all_strength(tree.plan(), layers),
+        lost: strength::lost(tree.plan(), Some(layers)).iter().map(|row| row.rule).collect(),
         ..known
     };
     Ok(match prove::prove(&tree) {
@@ -283,6 +298,15 @@ impl Report {
             None => {
                 let _ = writeln!(text, "All {held} attempts were stopped by {backend}.");
             }
+        }
+        let lost: Vec<&str> = examined.lost.iter().map(|rule| rule.as_str()).collect();
+        if !lost.is_empty() {
+            let says = format!(
+                "it does not fully enforce {}. Commands are refused under it unless you accept \
+                 that (--accept-weaker).",
+                lost.join(", ")
+            );
+            wrap(&mut text, &format!("{backend}: "), &says, 2);
         }
         text
     }
@@ -424,8 +448,9 @@ fn all_strength(plan: &Plan, layers: &Layers) -> Vec<Strength> {
     let mut rows = strength::strength(plan, Some(layers));
     let listed = Plan { network: Network::Gate(Gateway::default()), ..plan.clone() };
     let listed = strength::strength(&listed, Some(layers)).into_iter();
-    let at = rows.iter().position(|row| row.rule == "network off").map_or(rows.len(), |at| at + 1);
-    rows.splice(at..at, listed.filter(|row| row.rule == "network list"));
+    let at =
+        rows.iter().position(|row| row.rule == Rule::NetworkOff).map_or(rows.len(), |at| at + 1);
+    rows.splice(at..at, listed.filter(|row| row.rule == Rule::NetworkList));
     rows
 }
 

@@ -13,7 +13,7 @@ use zonekeep::approve::{
 
 use crate::failure::{Failure, USAGE};
 use crate::mcp::{self, Asking, Http, Serving, install, wrap};
-use crate::project_args::{ProjectArgs, state, time, unfit};
+use crate::project_args::{ProjectArgs, WeakerArgs, state, time, unfit};
 
 /// Serve the sandbox to an agent by the Model Context Protocol
 ///
@@ -32,6 +32,8 @@ pub(crate) struct Args {
     command: Option<Sub>,
     #[command(flatten)]
     project: ProjectArgs,
+    #[command(flatten)]
+    weaker: WeakerArgs,
     /// Use what this worker file needs instead of the whole project
     #[arg(long, value_name = "FILE")]
     worker: Option<PathBuf>,
@@ -152,7 +154,16 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         };
         Ok((approver, None))
     });
-    let (project, worker) = (args.project, args.worker);
-    mcp::serve(Serving { project, worker, asking, overrides_auto, answering, within, http })?;
+    let (project, worker, weaker) = (args.project, args.worker, args.weaker.weaker()?);
+    mcp::serve(Serving {
+        project,
+        worker,
+        weaker,
+        asking,
+        overrides_auto,
+        answering,
+        within,
+        http,
+    })?;
     Ok(ExitCode::SUCCESS)
 }

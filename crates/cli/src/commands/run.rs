@@ -10,9 +10,9 @@ use zonekeep::confine::plan::Access;
 use zonekeep::confine::tree::Launcher;
 use zonekeep::policy::limit::Limits;
 use zonekeep::policy::policy::BackendChoice;
-use zonekeep::{Error, Sandbox};
+use zonekeep::{Error, Remedy, Sandbox};
 
-use crate::failure::{Failure, NEGATIVE, UNSAFE, USAGE};
+use crate::failure::{Failure, NEGATIVE, UNSAFE, USAGE, hint_for};
 use crate::project_args::{ProjectArgs, SandboxArgs};
 use crate::{output, relay};
 
@@ -194,8 +194,10 @@ fn status(outcome: &Outcome) -> u8 {
 pub(crate) fn failure(error: Error) -> Failure {
     let source = std::error::Error::source(&error).map(ToString::to_string);
     match (error.detail().map(str::to_owned), source) {
-        (Some(detail), _) => Failure::message(UNSAFE, detail)
-            .hint("`zonekeep doctor` shows what this machine offers, and what would raise it"),
+        (Some(detail), _) => {
+            let hint = hint_for(error.remedy().unwrap_or(Remedy::Raise));
+            Failure::message(UNSAFE, detail).hint(hint)
+        }
         (None, Some(source)) => {
             Failure::new(UNSAFE, error).hint(format!("the system said: {source}"))
         }

@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
+use zonekeep::approve::visible;
 use zonekeep::policy::tool_name;
 use zonekeep::tools::{self, Output};
 use zonekeep::{Error, Sandbox};
 
-use crate::failure::{Failure, NEGATIVE, UNSAFE, USAGE, answer_in_json};
+use crate::failure::{Failure, NEGATIVE, UNSAFE, USAGE, answer_in_json, hint_for};
 use crate::output;
 use crate::project_args::SandboxArgs;
 
@@ -98,6 +99,9 @@ fn call(
                 output::json(&tools::error_value(&error))?;
             } else {
                 tell!("{error}");
+                if let (Some(detail), Some(remedy)) = (error.detail(), error.remedy()) {
+                    tell!("\nzonekeep: {}\n\nhint: {}", visible(detail), hint_for(remedy));
+                }
             }
             Ok(ExitCode::from(status(&error, name)))
         }

@@ -18,7 +18,7 @@ use zonekeep_worker::{
 };
 
 use crate::failure::{Failure, NEGATIVE, UNSAFE, USAGE, answer_in_json};
-use crate::project_args::{ApproveArgs, ProjectArgs, state};
+use crate::project_args::{ApproveArgs, ProjectArgs, WeakerArgs, state};
 use crate::view::View;
 use crate::{output, report};
 
@@ -88,6 +88,8 @@ pub(crate) struct RunArgs {
     /// Run commands only where the kernel enforces every rule fully
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    weaker: WeakerArgs,
     #[command(flatten)]
     project: ProjectArgs,
     #[command(flatten)]
@@ -224,6 +226,7 @@ impl RunArgs {
         }
         let confine = Confine {
             strict: self.strict,
+            weaker: self.weaker.weaker()?,
             withheld: model::key_variables().iter().map(|name| (*name).to_owned()).collect(),
             ..Confine::default()
         };

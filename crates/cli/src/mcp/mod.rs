@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use rmcp::service::serve_server;
 use tokio::signal::unix::{SignalKind, signal};
+use zonekeep::command::Weaker;
 
 use self::desk::Desk;
 use self::gate::Gate;
@@ -41,6 +42,7 @@ use crate::project_args::{ProjectArgs, state};
 pub(crate) struct Serving {
     pub(crate) project: ProjectArgs,
     pub(crate) worker: Option<PathBuf>,
+    pub(crate) weaker: Weaker,
     pub(crate) asking: Asking,
     /// Whether a flag names somebody to ask, whatever the file says.
     pub(crate) overrides_auto: bool,
@@ -59,8 +61,9 @@ pub(crate) struct Http {
 
 /// Serves until the client is gone, or the program is told to end.
 pub(crate) fn serve(serving: Serving) -> Result<(), Failure> {
-    let Serving { project, worker, asking, overrides_auto, answering, within, http } = serving;
-    let rules = Arc::new(Rules::open(project, worker, overrides_auto, answering)?);
+    let Serving { project, worker, weaker, asking, overrides_auto, answering, within, http } =
+        serving;
+    let rules = Arc::new(Rules::open(project, worker, weaker, overrides_auto, answering)?);
     let token = http.as_ref().map(|http| {
         let path = std::path::absolute(&http.token_file)?;
         if let Some(zone) = rules.sandbox().exposes(&path) {

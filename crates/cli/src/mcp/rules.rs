@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use zonekeep::approve::{Approver, Socket};
-use zonekeep::command::{Confine, JobState};
+use zonekeep::command::{Confine, JobState, Weaker};
 use zonekeep::confine::plan::Access;
 use zonekeep::policy::RelPath;
 use zonekeep::policy::config::Overrides;
@@ -57,6 +57,8 @@ struct Origin {
     worker: Option<PathBuf>,
     /// Whether a flag names somebody to ask, whatever the file says.
     overrides_auto: bool,
+    /// Whether the user who started the server accepts weaker enforcement.
+    weaker: Weaker,
 }
 
 impl Origin {
@@ -144,6 +146,7 @@ impl Rules {
     pub(super) fn open(
         args: ProjectArgs,
         worker: Option<PathBuf>,
+        weaker: Weaker,
         overrides_auto: bool,
         answering: Answering,
     ) -> Result<Self, Failure> {
@@ -156,6 +159,7 @@ impl Rules {
             file: found.file,
             worker: worker.map(std::path::absolute).transpose()?,
             overrides_auto,
+            weaker,
         };
         // Looked at before it is read: what changes in between is a change.
         let files = origin.stamps();
@@ -399,6 +403,7 @@ fn open(
         override_auto(&mut project, "--approve");
     }
     let (approver, socket) = answering()?;
-    let sandbox = open_sandbox(&project, worker.as_ref(), approver, Confine::default())?;
+    let confine = Confine { weaker: origin.weaker, ..Confine::default() };
+    let sandbox = open_sandbox(&project, worker.as_ref(), approver, confine)?;
     Ok((sandbox, socket))
 }

@@ -29,6 +29,7 @@ use super::question::Sealed;
 use super::resource;
 use super::rules::Rules;
 use super::say::say;
+use crate::failure::hint_for;
 
 /// What every client's model reads about the server. Directories are not named:
 /// they can change, and `list_files` shows them.
@@ -168,6 +169,9 @@ fn result(done: Result<tools::Output, Error>, news: Option<&str>) -> CallToolRes
         Err(error) => {
             if let Some(detail) = error.detail() {
                 say(detail);
+            }
+            if let Some(remedy) = error.remedy() {
+                say(&format!("hint: {}", hint_for(remedy)));
             }
             // There are clients that hold errors to the schema of results too, so
             // the value for programs is not structured content.

@@ -48,6 +48,11 @@ impl Rules {
             return Ok(Rules { files: None, scope, filter: None, layers });
         }
         let files = match version {
+            // Without it this backend would be a filter for system calls and no more.
+            0 if plan.backend == Backend::Landlock => {
+                let why = io::Error::other("the kernel has no Landlock, or it is switched off");
+                return Err(Trouble::new("restrict files", why));
+            }
             0 => None,
             _ => Some(files(plan, version)?),
         };

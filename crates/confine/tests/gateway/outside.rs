@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use zonekeep_confine::plan::{Backend, Gateway, Listen, Network, Route};
 use zonekeep_confine::prove::prove;
-use zonekeep_confine::strength::{Held, strength};
+use zonekeep_confine::strength::{Held, Rule, strength};
 use zonekeep_confine::tree::{Launcher, Tree};
 
 use crate::world::{HIGH, LISTED, LISTED_V6, NAME, PATIENCE, WEB, World, has_v6};
@@ -279,7 +279,7 @@ fn everything_else_holds(world: &World) {
     };
     assert_eq!(held(&report), held(&prove(&off).unwrap()));
     let rows = strength(tree.plan(), Some(tree.layers().unwrap()));
-    let row = rows.iter().find(|row| row.rule == "network list").unwrap();
+    let row = rows.iter().find(|row| row.rule == Rule::NetworkList).unwrap();
     let expected = match world.backend {
         Backend::Namespaces | Backend::Bubblewrap => Held::Full,
         Backend::Landlock if tree.layers().unwrap().landlock >= 4 => Held::Partly,

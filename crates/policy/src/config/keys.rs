@@ -190,9 +190,10 @@ const CONSENT: Shape = Shape::OneOf(&[
 const REQUIRE_OS_SANDBOX: Key = Key::new(
     "require_os_sandbox",
     Shape::Bool,
-    "Whether commands may only run where the operating system enforces the boundaries.",
-)
-.default("false");
+    "Whether commands run only where the operating system fully enforces their boundaries. \
+     true refuses them elsewhere, false runs them with a warning; left out, they are refused \
+     unless the user accepts weaker enforcement (--accept-weaker).",
+);
 
 const LIMITS: Key = Key::new(
     "limits",

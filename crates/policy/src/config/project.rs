@@ -19,7 +19,7 @@ use super::yaml::Node;
 use super::zones::{self, Form, Written};
 use crate::guard::{self, Guard};
 use crate::path::AgentPath;
-use crate::policy::{Audit, BackendChoice, Consent, Layout, Policy, is_never_passed};
+use crate::policy::{Audit, BackendChoice, Consent, Layout, OsSandbox, Policy, is_never_passed};
 use crate::source::{At, Ruled};
 use crate::zone::{Approval, Approvals, Mode, Zone};
 
@@ -88,7 +88,8 @@ fn boundaries(policy: &mut Policy, sandbox: &Node, problems: &mut Problems) {
         policy.secrets = secrets::secrets(node, problems);
     }
     if let Some(node) = sandbox.get("require_os_sandbox") {
-        policy.require_os_sandbox = Ruled::new(node.bool().unwrap_or_default(), node.at());
+        let value = node.bool().map(OsSandbox::written).unwrap_or_default();
+        policy.require_os_sandbox = Ruled::new(value, node.at());
     }
     if let Some(node) = sandbox.get("limits") {
         policy.limit_lines = rules::limits(&mut policy.limits, node, problems);

@@ -7,7 +7,7 @@ use crate::guard::Guard;
 use crate::hosts::HostPattern;
 use crate::limit::Limits;
 use crate::path::AgentPath;
-use crate::policy::{Audit, BackendChoice, Consent, Layout, Network};
+use crate::policy::{Audit, BackendChoice, Consent, Layout, Network, OsSandbox};
 use crate::source::{At, Ruled};
 use crate::taint::WhenTainted;
 use crate::zone::{Approval, Mode, Zone};
@@ -133,7 +133,7 @@ audit: best_effort
     let sent: Vec<_> = key.value.hosts.iter().map(HostPattern::to_string).collect();
     assert_eq!((sent, &key.at), (vec!["example.com".into(), "*.example.net".into()], &at(17, 5)));
     assert_eq!(policy.secrets["TOKEN"].value.header, "X-Token");
-    assert!(policy.require_os_sandbox.value);
+    assert_eq!(policy.require_os_sandbox.value, OsSandbox::Required);
     let env: Vec<_> = policy.env.iter().map(|(k, v)| (&**k, &*v.value)).collect();
     assert_eq!(env, [("A", "1"), ("B", "true"), ("C", "x y")]);
     assert_eq!(policy.pass_env, [Ruled::new("PAGER".to_owned(), at(21, 14))]);
@@ -222,8 +222,8 @@ fn flags_beat_the_file_and_the_file_beats_the_defaults() {
         ("sandbox.network", "true", "false", ["Off", "On", "Off"], |p| {
             format!("{:?}", p.network.value)
         }),
-        ("sandbox.require_os_sandbox", "true", "false", ["false", "true", "false"], |p| {
-            p.require_os_sandbox.value.to_string()
+        ("sandbox.require_os_sandbox", "true", "false", ["unset", "required", "optional"], |p| {
+            p.require_os_sandbox.value.as_str().to_owned()
         }),
         ("sandbox.backend", "landlock", "none", ["auto", "landlock", "none"], |p| {
             p.backend.value.to_string()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Grant, places};
-use crate::policy::{Consent, Network, ToolRule};
+use crate::policy::{Consent, Network, OsSandbox, ToolRule};
 use crate::shell;
 use crate::source::{At, Ruled};
 use crate::taint::TAINTED;
@@ -47,8 +47,8 @@ impl Grant {
         {
             grant.consent = consent.clone();
         }
-        if !grant.require_os_sandbox.value {
-            grant.require_os_sandbox = Ruled::new(true, at.clone());
+        if grant.require_os_sandbox.value != OsSandbox::Required {
+            grant.require_os_sandbox = Ruled::new(OsSandbox::Required, at.clone());
         }
         grant.taint = Some(at);
         grant

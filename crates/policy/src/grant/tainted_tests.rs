@@ -71,12 +71,12 @@ fn an_untrusted_zone_needs_an_os_sandbox() {
     let project = grant("");
     let required = project.require_os_sandbox();
     let line = required.at.file_line().map(|(_, line)| line);
-    assert_eq!((required.value, line), (true, Some(3)));
+    assert_eq!((required.value, line), (OsSandbox::Required, Some(3)));
     assert_eq!(project.untrusted_zones(), ["inbox"]);
     assert!(!project.is_tainted());
     // Also for those below that do not hold it: they get no more than their callers.
     let child = project.narrow(&Needs::default()).unwrap();
-    assert!(child.require_os_sandbox().value);
+    assert_eq!(child.require_os_sandbox().value, OsSandbox::Required);
     assert!(child.untrusted_zones().is_empty());
 }
 

@@ -114,17 +114,18 @@ fn what_commands_get_is_inherited_and_only_shrinks() {
     assert_eq!((silent.env(), silent.pass_env()), (parent.env(), parent.pass_env()));
     assert_eq!((silent.backend(), silent.prove()), (parent.backend(), parent.prove()));
     assert_eq!(silent.limits(), parent.limits());
-    assert!(!silent.require_os_sandbox().value);
+    assert_eq!(silent.require_os_sandbox().value, OsSandbox::Unset);
     let mut needs = Needs { network: Some(Ruled::default_of(Network::On)), ..Needs::default() };
     needs.limits.parse_flag("memory=2G,processes=8,time=1m").unwrap();
-    needs.require_os_sandbox.value = true;
+    needs.require_os_sandbox.value = OsSandbox::Required;
     let child = parent.narrow(&needs).unwrap();
     assert_eq!(child.network().value, Network::On);
     let limits = child.limits();
     let got = (limits.memory, limits.processes, limits.wall_ms);
     assert_eq!(got, (Some(1 << 30), Some(8), Some(60_000)));
-    assert!(child.require_os_sandbox().value);
-    assert!(child.narrow(&Needs::default()).unwrap().require_os_sandbox().value);
+    assert_eq!(child.require_os_sandbox().value, OsSandbox::Required);
+    let grandchild = child.narrow(&Needs::default()).unwrap();
+    assert_eq!(grandchild.require_os_sandbox().value, OsSandbox::Required);
     assert_eq!(silent.narrow(&needs), Err(ExceedsParent::Network));
 }
 
@@ -187,12 +188,16 @@ fn reaches(network: &Network, host: &str) -> bool {
     !matches!(judgement.verdict, ConnectVerdict::Deny(_))
 }
 
+fn os_sandbox() -> impl Strategy<Value = OsSandbox> {
+    prop::sample::select(vec![OsSandbox::Optional, OsSandbox::Unset, OsSandbox::Required])
+}
+
 proptest! {
     #[test]
     fn what_commands_get_never_widens(
-        start in (any::<u8>(), prop::option::of(1u64..9), any::<bool>()),
+        start in (any::<u8>(), prop::option::of(1u64..9), os_sandbox()),
         chain in prop::collection::vec(
-            (prop::option::of(any::<u8>()), prop::option::of(1u64..9), any::<bool>()),
+            (prop::option::of(any::<u8>()), prop::option::of(1u64..9), os_sandbox()),
             0..5,
         ),
     ) {
@@ -216,8 +221,13 @@ proptest! {
             }
             let limit = |grant: &Grant| grant.limits().memory.unwrap_or(u64::MAX);
             prop_assert!(limit(&child) <= limit(&held).min(memory.unwrap_or(u64::MAX)));
-            let both = held.require_os_sandbox().value || required;
-            prop_assert_eq!(child.require_os_sandbox().value, both);
+            let expected = match required {
+                OsSandbox::Required => OsSandbox::Required,
+                OsSandbox::Optional | OsSandbox::Unset => held.require_os_sandbox().value,
+            };
+            prop_assert_eq!(child.require_os_sandbox().value, expected);
+            prop_assert!(child.require_os_sandbox().value >= held.require_os_sandbox().value);
+            prop_assert_eq!(child.tainted().require_os_sandbox().value, OsSandbox::Required);
             prop_assert_eq!((child.env(), child.pass_env()), (held.env(), held.pass_env()));
             prop_assert_eq!((child.backend(), child.prove()), (held.backend(), held.prove()));
             held = child;

@@ -8,6 +8,7 @@ use crate::config::zones::{self, Form, Written};
 use crate::config::{dirs, network, project, rules, secrets, shell};
 use crate::limit::Limits;
 use crate::needs::{Needs, ZoneNeed, ZoneNeeds};
+use crate::policy::OsSandbox;
 use crate::source::Ruled;
 use crate::zone::Mode;
 
@@ -40,7 +41,7 @@ pub(super) fn needs(
         secrets: secret_needs(sandbox("secrets"), problems),
         limits,
         require_os_sandbox: sandbox("require_os_sandbox")
-            .and_then(|node| Some(Ruled::new(node.bool()?, node.at())))
+            .and_then(|node| Some(Ruled::new(OsSandbox::written(node.bool()?), node.at())))
             .unwrap_or_default(),
     }
 }

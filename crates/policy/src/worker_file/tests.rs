@@ -6,7 +6,7 @@ use super::*;
 use crate::config::{Overrides, Severity, ZoneFlag, defaults, load};
 use crate::limit::Limits;
 use crate::needs::{ZoneNeed, ZoneNeeds};
-use crate::policy::{Network, Policy};
+use crate::policy::{Network, OsSandbox, Policy};
 use crate::run::RunMode;
 use crate::source::Ruled;
 use crate::tool_name::FILE_TOOLS;
@@ -131,12 +131,12 @@ allow_empty_input: true
     assert_eq!(worker.needs.secrets[1].at.file_line(), Some(("w.worker", 13)));
     assert_eq!(
         (&worker.needs.limits, worker.needs.require_os_sandbox.value),
-        (&Limits::none(), false)
+        (&Limits::none(), OsSandbox::Unset)
     );
     let text = "sandbox: { require_os_sandbox: true, limits: { memory: 1G, tmp: none } }\n";
     let strict = with(text).worker.unwrap();
     assert_eq!(strict.needs.limits, Limits { memory: Some(1 << 30), ..Limits::none() });
-    assert!(strict.needs.require_os_sandbox.value);
+    assert_eq!(strict.needs.require_os_sandbox.value, OsSandbox::Required);
     assert_eq!(strict.needs.network, None);
     let all = with("sandbox: { zones: all }\n").worker.unwrap();
     assert_eq!(all.needs.zones, ZoneNeeds::All);
@@ -316,11 +316,14 @@ fn toolsets_mean_what_is_written_otherwise_today() {
 fn a_worker_may_distrust_a_zone_that_the_project_trusts() {
     let lines = "sandbox: { zones: [{ name: data, mode: ro, untrusted: true }] }\n";
     let grant = crate::Grant::of(&project());
-    assert!(!grant.require_os_sandbox().value);
+    assert_eq!(grant.require_os_sandbox().value, OsSandbox::Unset);
     let child = grant.narrow(&worker(lines).needs).unwrap();
     assert_eq!(child.untrusted_zones(), ["data"]);
     let line = child.require_os_sandbox().at.file_line();
-    assert_eq!((child.require_os_sandbox().value, line), (true, Some(("w.worker", 3))));
+    assert_eq!(
+        (child.require_os_sandbox().value, line),
+        (OsSandbox::Required, Some(("w.worker", 3)))
+    );
     let trusting = "sandbox: { zones: [{ name: data, mode: ro, untrusted: false }] }\n";
     let grandchild = child.narrow(&worker(trusting).needs).unwrap();
     assert_eq!(grandchild.untrusted_zones(), ["data"]);

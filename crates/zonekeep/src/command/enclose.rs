@@ -6,22 +6,23 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use zonekeep_confine::Caught;
+use zonekeep_confine::ladder::{self, Miss, Unused};
 use zonekeep_confine::links::Shared;
 use zonekeep_confine::plan::{
     Access, Backend, Bind, Entry, Identity, Network, Plan, Role, Watch, ZoneRules,
 };
 use zonekeep_confine::probe;
 use zonekeep_confine::runtime::{self, Host, Settings};
-use zonekeep_confine::strength::{self, Held};
+use zonekeep_confine::strength::{self, Held, Strength};
 use zonekeep_confine::tree::{Failed, Launcher, Tree};
-use zonekeep_policy::limit::Limits;
+use zonekeep_confine::{Caught, Layers};
 use zonekeep_policy::planted::CommandGuards;
-use zonekeep_policy::policy::{self, BackendChoice};
+use zonekeep_policy::policy;
 use zonekeep_policy::{AgentPath, Approval, At, Mode, Spot};
 
 use super::exit::Door;
 use super::outside::Way;
+use super::weaker::{Confinement, Demand, Unconfined, lack};
 use super::{Command, Placed};
 use crate::error::Error;
 use crate::explain::run::HostLine;
@@ -39,8 +40,15 @@ const MAX_KEPT: usize = 8;
 pub(crate) struct Enclosure {
     /// The one that was used last comes last.
     trees: Mutex<Vec<(Kind, Arc<Slot>)>>,
-    /// Whether the operating system confines commands here.
-    confined: OnceLock<bool>,
+    /// How commands are confined here.
+    reached: OnceLock<Reached>,
+}
+
+/// How the commands of one worker are confined on this machine.
+#[derive(Debug)]
+pub(super) struct Reached {
+    pub(super) confinement: Confinement,
+    pub(super) plan: Plan,
 }
 
 /// What tells sandboxes of one worker apart.
@@ -131,7 +139,7 @@ pub struct Enclosed {
     pub(super) door: Option<Door>,
     /// The sandbox.
     pub tree: Tree,
-    weaker: OnceLock<Vec<String>>,
+    weaker: OnceLock<Vec<Strength>>,
     /// Whether files that are shared with others outside were told of.
     told_shared: AtomicBool,
     /// The environment of its commands.
@@ -170,43 +178,28 @@ impl Enclosed {
         }
     }
 
-    /// Returns what is not fully enforced, in words for the user; empty when all
-    /// is.
-    pub fn weaker(&self) -> &[String] {
+    /// Returns the rules that are not fully enforced, limits aside; waits until the
+    /// sandbox stands.
+    pub fn weaker(&self) -> &[Strength] {
         self.weaker.get_or_init(|| {
-            let layers = self.tree.layers().ok();
-            let all = strength::strength(self.tree.plan(), layers);
-            all.iter().filter(|s| s.held != Held::Full && is_boundary(s)).map(lack).collect()
+            // A sandbox that does not say which layers it has is taken to have none.
+            let none = Layers::default();
+            let layers = self.tree.layers().unwrap_or(&none);
+            let mut rows = strength::strength(self.tree.plan(), Some(layers));
+            rows.retain(|row| row.held != Held::Full && !row.rule.is_limit());
+            rows
         })
     }
-}
 
-/// Returns whether a rule is about what a command can reach. How much it can use
-/// is partly watched instead of held, on every backend.
-fn is_boundary(strength: &strength::Strength) -> bool {
-    !strength.rule.ends_with("limit")
-}
+    /// Returns the essential rules that are not fully enforced.
+    pub(super) fn lost(&self) -> Vec<Strength> {
+        self.weaker().iter().filter(|row| row.rule.is_essential()).cloned().collect()
+    }
 
-/// Why nothing confines a command.
-#[derive(Debug, thiserror::Error)]
-#[error("{}", self.text())]
-pub struct Unconfined {
-    /// Whether the rules forbid to go on without.
-    pub required: bool,
-    /// What was tried, and why it did not work.
-    pub tried: Vec<(Backend, String)>,
-}
-
-impl Unconfined {
-    fn text(&self) -> String {
-        let mut text = match self.required {
-            true => "OS sandbox required but unavailable".to_owned(),
-            false => "the sandbox that was asked for is unavailable".to_owned(),
-        };
-        for (backend, why) in &self.tried {
-            text.push_str(&format!("\n  {backend}: {why}"));
-        }
-        text
+    /// Returns them in words for the user; `None` when all are enforced.
+    fn lost_words(&self) -> Option<String> {
+        let lost = self.lost();
+        (!lost.is_empty()).then(|| words(&lost))
     }
 }
 
@@ -241,12 +234,9 @@ impl Sandbox {
 
     /// Returns the backend that a command would use, of those that are offered.
     pub(crate) fn preferred(&self, offers: &[probe::Offer]) -> Backend {
-        let candidates = candidates(self.grant().backend().value);
-        let offered = |backend: &Backend| {
-            offers.iter().any(|offer| offer.backend == *backend && offer.available)
-        };
-        let first = candidates.first().copied().unwrap_or(Backend::None);
-        candidates.into_iter().find(offered).unwrap_or(first)
+        let choice = self.grant().backend().value;
+        let first = ladder::candidates(choice).first().copied();
+        ladder::pick(choice, offers).or(first).unwrap_or(Backend::None)
     }
 
     fn planned(&self, backend: Backend, command: &Command) -> Result<Planned, Error> {
@@ -320,9 +310,9 @@ impl Sandbox {
             (Some(state), true) => Some(Watch {
                 home: host_home.clone().unwrap_or_default(),
                 patterns: CommandGuards::of(grant.guards()).lines(),
-                quarantine: state.make("quarantine").map_err(|error| Error::Unconfined {
-                    command: "commands".to_owned(),
-                    reason: format!("the quarantine for guarded files cannot be made: {error}"),
+                quarantine: state.make("quarantine").map_err(|error| {
+                    let why = format!("the quarantine for guarded files cannot be made: {error}");
+                    Error::unconfined_because("commands", why)
                 })?,
                 git_may_configure: command.configures_git(),
             }),
@@ -378,22 +368,22 @@ impl Sandbox {
         judged.unwrap_or(&self.grant().network().value)
     }
 
-    /// Returns whether the operating system confines this worker's commands here;
-    /// finds out by starting their sandbox.
-    pub(crate) fn os_sandbox(&self) -> Result<bool, Error> {
-        if self.grant().backend().value == BackendChoice::None {
-            return Ok(false);
-        }
-        let confined = &self.enclosure().confined;
-        if let Some(known) = confined.get() {
-            return Ok(*known);
+    /// Returns how this worker's commands are confined here; finds out by starting
+    /// their sandbox. Fails where they would not run.
+    pub(super) fn reached(&self) -> Result<&Reached, Error> {
+        let reached = &self.enclosure().reached;
+        if let Some(known) = reached.get() {
+            return Ok(known);
         }
         let command = Command::new(["commands"]);
         let (enclosed, ()) = self.enclosed(&command, |enclosed| {
             enclosed.tree.layers()?;
             Ok(())
         })?;
-        Ok(*confined.get_or_init(|| enclosed.tree.plan().backend != Backend::None))
+        Ok(reached.get_or_init(|| Reached {
+            confinement: Confinement::without(&enclosed.lost()),
+            plan: enclosed.tree.plan().clone(),
+        }))
     }
 
     fn home_inside(&self, own: bool) -> Result<PathBuf, Error> {
@@ -472,10 +462,19 @@ impl Sandbox {
         let limits = &command.limits;
         let shares = limits.tmp.is_none_or(shares)
             && [limits.network_in, limits.network_out, limits.connections] == [None; 3];
+        let demand = self.demand(command);
         if let Some(enclosed) = held.as_ref().filter(|_| shares) {
+            // What was accepted for another command is not for this one.
+            if demand != Demand::Any
+                && enclosed.tree.layers().is_ok()
+                && let Some(why) = enclosed.lost_words()
+            {
+                let tried = vec![(enclosed.tree.plan().backend, why)];
+                return Err(Error::unused(command, Unconfined { demand, tried }));
+            }
             if enclosed.tree.plan().prove {
                 prove(&enclosed.tree)
-                    .map_err(|why| Error::Unconfined { command: command.line(), reason: why })?;
+                    .map_err(|why| Error::unconfined_because(&command.line(), why))?;
             }
             match first(enclosed) {
                 // It was ended from outside: a new one is started below.
@@ -489,75 +488,69 @@ impl Sandbox {
         let launcher = confine.launcher.clone().or_else(Launcher::find).ok_or_else(|| {
             let why =
                 "no launcher was found: put `zonekeep` in PATH, or name one in ZONEKEEP_LAUNCHER";
-            Error::Unconfined { command: command.line(), reason: why.to_owned() }
+            Error::unconfined_because(&command.line(), why.to_owned())
         })?;
-        let grant = self.grant();
-        let judged = command.judged.as_ref().is_some_and(|judged| judged.os_sandbox);
-        let required = grant.require_os_sandbox().value || confine.strict || judged;
-        let choice = grant.backend().value;
-        let mut tried = Vec::new();
-        for backend in candidates(choice) {
-            if backend == Backend::None && required {
-                tried.push((backend, "it is no OS sandbox".to_owned()));
-                break;
-            }
-            let planned = self.planned(backend, command)?;
-            let tried_now = self.try_backend(planned, &command.limits, &launcher, &first);
-            match tried_now {
-                Ok((enclosed, value)) => {
-                    self.shared().trees.add(&enclosed);
-                    if shares {
-                        *held = Some(Arc::clone(&enclosed));
+        let started = ladder::descend(
+            ladder::candidates(self.grant().backend().value),
+            |backend| probe::probe(backend, &launcher).available,
+            |backend| {
+                let planned = self.planned(backend, command).map_err(Miss::Failed)?;
+                let tried = self.try_backend(planned, command, demand, &launcher, &first);
+                tried.map_err(|miss| match miss {
+                    Miss::Unavailable(why) => Miss::Unavailable(why),
+                    Miss::Weak(why) => Miss::Weak(why),
+                    Miss::Failed(failed) => {
+                        Miss::Failed(Error::unconfined(&command.line(), &failed))
                     }
-                    return Ok((enclosed, value));
+                })
+            },
+        );
+        match started {
+            Ok((enclosed, value)) => {
+                self.shared().trees.add(&enclosed);
+                if shares {
+                    *held = Some(Arc::clone(&enclosed));
                 }
-                // Where the backend itself works, it is the plan that cannot be
-                // carried out: a weaker one is no answer to that.
-                Err(Tried::Unavailable(why)) => {
-                    let plan_fails = !confine.strict && probe::probe(backend, &launcher).available;
-                    tried.push((backend, why));
-                    if plan_fails {
-                        break;
-                    }
-                }
-                Err(Tried::Failed(failed)) => {
-                    return Err(Error::unconfined(&command.line(), &failed));
-                }
+                Ok((enclosed, value))
             }
+            Err(Unused::Failed(error)) => Err(error),
+            Err(Unused::Tried(tried)) => Err(Error::unused(command, Unconfined { demand, tried })),
         }
-        let unconfined = Unconfined { required, tried };
-        Err(Error::Unconfined { command: command.line(), reason: unconfined.to_string() })
     }
 
     fn try_backend<T>(
         &self,
         planned: Planned,
-        limits: &Limits,
+        command: &Command,
+        demand: Demand,
         launcher: &Launcher,
         first: &impl Fn(&Arc<Enclosed>) -> Result<T, Failed>,
-    ) -> Result<(Arc<Enclosed>, T), Tried> {
+    ) -> Result<(Arc<Enclosed>, T), Miss<Failed>> {
         // Held until the sandbox stands: their numbers must not be given to others.
         let Planned { mut plan, mut env, way, held: _held, .. } = planned;
         let backend = plan.backend;
         let proves = plan.prove;
         let unavailable = |failed: &Failed| {
             let why = probe::explain(backend, failed).why;
-            Tried::Unavailable(why.unwrap_or_else(|| failed.to_string()))
+            Miss::Unavailable(why.unwrap_or_else(|| failed.to_string()))
         };
+        if backend == Backend::None && demand != Demand::Any {
+            return Err(Miss::Weak("it is no OS sandbox".to_owned()));
+        }
         if let Some(zone) = unholdable(&plan) {
             let zone = zone.host.display();
-            return Err(Tried::Unavailable(format!(
+            return Err(Miss::Unavailable(format!(
                 "{zone} is read-only inside a directory that can be written, which it cannot hold"
             )));
         }
         let no_gate = |error: std::io::Error| {
-            Tried::Failed(Failed::Step {
+            Miss::Failed(Failed::Step {
                 step: "open the way to the network".to_owned(),
                 errno: error.raw_os_error(),
                 why: error.to_string(),
             })
         };
-        let mut door = way.map(|way| self.door(way, limits));
+        let mut door = way.map(|way| self.door(way, &command.limits));
         if let (Some(door), false) = (&mut door, backend.has_own_tree()) {
             door.open_on_host(&mut plan, &mut env).map_err(no_gate)?;
         }
@@ -575,84 +568,74 @@ impl Sandbox {
         if self.shared().confine.strict {
             tree.layers().map_err(|failed| unavailable(&failed))?;
             if !enclosed.weaker().is_empty() {
-                return Err(Tried::Unavailable(enclosed.weaker().join("; ")));
+                return Err(Miss::Weak(words(enclosed.weaker())));
+            }
+        }
+        // A sandbox that holds the essential rules whenever it stands need not be
+        // waited for: the command is on its way meanwhile.
+        if demand != Demand::Any && !strength::lost(tree.plan(), None).is_empty() {
+            tree.layers().map_err(|failed| unavailable(&failed))?;
+            if let Some(why) = enclosed.lost_words() {
+                return Err(Miss::Weak(why));
             }
         }
         if proves {
-            prove(tree).map_err(Tried::Unavailable)?;
+            prove(tree).map_err(Miss::Weak)?;
         }
         let value = match first(&enclosed) {
             Ok(value) => value,
             Err(failed) => {
                 return Err(match enclosed.tree.layers() {
                     Err(failed) => unavailable(&failed),
-                    Ok(_) => Tried::Failed(failed),
+                    Ok(_) => Miss::Failed(failed),
                 });
             }
         };
         // It is listened on already: what connects meanwhile waits.
         if let (Some(door), true) = (&enclosed.door, backend.has_own_tree()) {
-            let sockets = enclosed.tree.sockets().map_err(Tried::Failed)?;
+            let sockets = enclosed.tree.sockets().map_err(Miss::Failed)?;
             door.open(sockets).map_err(no_gate)?;
         }
         Ok((enclosed, value))
     }
 
-    /// Returns where a command starts: as the agent sees it, and in its tree.
+    /// Returns where a command starts, in the working directory unless `given`: as
+    /// the agent sees it, and in its tree.
+    ///
+    /// Where commands see host paths there is no directory that holds all zones: one
+    /// that would start there starts in the first zone.
     pub(crate) fn start_dir(
         &self,
         plan: &Plan,
-        command: &Command,
+        given: Option<&str>,
     ) -> Result<(String, PathBuf), Error> {
-        let given = match &command.cwd {
-            Some(given) => given.clone(),
-            None => return Ok(self.usual_dir(plan)),
-        };
+        let usual = self.working_dir().to_string();
+        let given = given.unwrap_or(&usual);
         // A directory that lies at its own host path.
-        let path = Path::new(&given);
+        let path = Path::new(given);
         if path.is_absolute()
             && plan.zones().any(|zone| zone.host == zone.at && path.starts_with(&zone.at))
         {
-            return Ok((given.clone(), path.to_owned()));
+            return Ok((given.to_owned(), path.to_owned()));
         }
-        let shown = self.shown_path(&given);
-        let agent = AgentPath::absolute(&shown).map_err(|_| Error::from(self.outside(&given)))?;
+        let shown = self.shown_path(given);
+        let agent = AgentPath::absolute(&shown).map_err(|_| Error::from(self.outside(given)))?;
         match (self.grant().view().locate(&agent), plan.backend.has_own_tree()) {
             (Some(_), true) => Ok((shown.clone(), PathBuf::from(shown))),
             (Some(Spot::In { .. }), false) => Ok((shown.clone(), self.resolve(&shown)?)),
-            _ => Err(self.outside(&given).into()),
+            (Some(Spot::Root), false) => {
+                Ok(self.first_dir(plan).unwrap_or((shown, plan.home.clone())))
+            }
+            _ => Err(self.outside(given).into()),
         }
     }
 
-    fn usual_dir(&self, plan: &Plan) -> (String, PathBuf) {
-        let shown = self.working_dir().to_string();
-        if plan.backend.has_own_tree() {
-            return (shown.clone(), PathBuf::from(shown));
-        }
-        let path = self.resolve(&shown).ok();
-        let path = path.or_else(|| plan.zones().next().map(|zone| zone.host.clone()));
-        (shown, path.unwrap_or_else(|| plan.home.clone()))
-    }
-}
-
-enum Tried {
-    /// This backend does not work here.
-    Unavailable(String),
-    /// It does, and the command failed to start.
-    Failed(Failed),
-}
-
-fn candidates(choice: BackendChoice) -> Vec<Backend> {
-    match choice {
-        BackendChoice::Auto if cfg!(target_os = "macos") => vec![Backend::Seatbelt, Backend::None],
-        BackendChoice::Auto => {
-            vec![Backend::Namespaces, Backend::Bubblewrap, Backend::Landlock, Backend::None]
-        }
-        BackendChoice::Namespaces => vec![Backend::Namespaces],
-        BackendChoice::Bubblewrap => vec![Backend::Bubblewrap],
-        BackendChoice::Landlock => vec![Backend::Landlock],
-        BackendChoice::Seatbelt => vec![Backend::Seatbelt],
-        BackendChoice::None => vec![Backend::None],
+    fn first_dir(&self, plan: &Plan) -> Option<(String, PathBuf)> {
+        let zone = self.zone_binds(false).into_iter().next().map(|(number, bind)| {
+            (self.grant().view().mounts()[number].path().to_string(), bind.host)
+        });
+        let place = plan.zones().next();
+        zone.or_else(|| place.map(|place| (place.at.display().to_string(), place.host.clone())))
     }
 }
 
@@ -669,16 +652,8 @@ fn unholdable(plan: &Plan) -> Option<&Bind> {
     zones.find(|zone| weak && is_inside(zone))
 }
 
-fn lack(strength: &strength::Strength) -> String {
-    let word = match strength.held {
-        Held::Full => "enforced",
-        Held::Partly => "only partly enforced",
-        Held::Not => "not enforced",
-    };
-    match &strength.note {
-        Some(note) => format!("{}: {word} ({note})", strength.rule),
-        None => format!("{}: {word}", strength.rule),
-    }
+fn words(rows: &[Strength]) -> String {
+    rows.iter().map(lack).collect::<Vec<_>>().join("; ")
 }
 
 /// Runs the self-probe; fails with what does not hold.
@@ -686,6 +661,7 @@ pub(super) fn prove(tree: &Tree) -> Result<(), String> {
     let report = zonekeep_confine::prove::prove(tree).map_err(|failed| failed.to_string())?;
     let failed: Vec<&str> = report.broken().map(|check| check.name.as_str()).collect();
     match failed.is_empty() {
+        true if !report.holds() => Err("the self-probe tried nothing".to_owned()),
         true => Ok(()),
         false => Err(format!("the self-probe could do what must not work: {}", failed.join(", "))),
     }

@@ -10,6 +10,7 @@ pub(crate) mod outside;
 mod refusals;
 mod run;
 pub(crate) mod shell;
+pub(crate) mod weaker;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -23,12 +24,14 @@ use zonekeep_policy::policy::Network;
 
 pub use background::{Background, Job, JobState};
 pub(crate) use busy::Busy;
-pub use enclose::{Enclosed, Planned, Unconfined};
+pub use enclose::{Enclosed, Planned};
 pub(crate) use enclose::{Enclosure, Trees, most_memory};
 pub(crate) use exit::allowed;
 pub(crate) use outside::Outside;
 pub use run::Attached;
 pub use shell::{Ran, ShellCall};
+pub(crate) use weaker::Confinement;
+pub use weaker::{Demand, Unconfined, Weaker};
 
 /// How a session confines commands, as far as the program that opens it has a
 /// say. The rules are in the project file.
@@ -40,6 +43,8 @@ pub struct Confine {
     pub places: Vec<Placed>,
     /// Whether a command runs only where the kernel enforces every rule fully.
     pub strict: bool,
+    /// Whether the user accepts a sandbox that does not enforce all essential rules.
+    pub weaker: Weaker,
     /// Whether the session is for one command: what appears in writable zones after
     /// that has ended is taken for the user's own.
     pub once: bool,
@@ -82,8 +87,8 @@ pub(crate) struct Judged {
     pub(crate) bash: bool,
     /// What it may reach.
     pub(crate) network: Network,
-    /// Whether that was said of a command that the operating system confines.
-    pub(crate) os_sandbox: bool,
+    /// How far the operating system confines the command that it was said of.
+    pub(crate) confinement: Confinement,
 }
 
 impl Command {

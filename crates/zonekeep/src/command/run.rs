@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use zonekeep_confine::child::{Capture, Output, Running};
-use zonekeep_confine::plan::{Backend, Start};
+use zonekeep_confine::plan::Start;
+use zonekeep_confine::strength;
 use zonekeep_confine::tree::{Ended, Failed, Process};
 use zonekeep_confine::{Caught, Over};
 use zonekeep_policy::Verb;
@@ -13,7 +14,7 @@ use zonekeep_policy::Verb;
 use super::busy::Runs;
 use super::enclose::Enclosed;
 use super::notes::{self, Facts};
-use super::{Command, Outcome, shell};
+use super::{Command, Outcome, shell, weaker};
 use crate::audit::{Record, RunRecord};
 use crate::error::Error;
 use crate::perform::{refused, rule_record};
@@ -166,7 +167,7 @@ impl Sandbox {
         terminal: [bool; 3],
     ) -> Result<(String, Start), Error> {
         let plan = enclosed.tree.plan();
-        let (shown, cwd) = self.start_dir(plan, command)?;
+        let (shown, cwd) = self.start_dir(plan, command.cwd.as_deref())?;
         if let Some(door) = &enclosed.door {
             door.begin(&command.line());
         }
@@ -227,7 +228,7 @@ impl Sandbox {
             }
             Err(error) => {
                 let reason = format!("what has changed could not be told from its doing: {error}");
-                self.not_run(written, Error::Unconfined { command: command.line(), reason })
+                self.not_run(written, Error::unconfined_because(&command.line(), reason))
             }
         }
     }
@@ -344,7 +345,7 @@ impl Sandbox {
             notes.push(text);
         }
         if !enclosed.weaker().is_empty() && self.shared().warn_once() {
-            notes.push(weaker_note(plan.backend, enclosed.weaker()));
+            notes.push(weaker::note(plan.backend, enclosed.weaker()));
         }
         let outcome = Outcome {
             truncated: output.as_ref().is_some_and(|o| o.stdout.is_cut() || o.stderr.is_cut()),
@@ -359,7 +360,7 @@ impl Sandbox {
             notes,
             backend: plan.backend,
             network: plan.network != zonekeep_confine::plan::Network::Off
-                || matches!(plan.backend, Backend::Landlock | Backend::None),
+                || enclosed.weaker().iter().any(|row| row.rule == strength::Rule::NetworkOff),
             held: held || !caught.is_empty(),
         };
         let mut record = written.ended();
@@ -372,7 +373,7 @@ impl Sandbox {
             run.signal = ended.signal;
             run.over = ended.over.map(|over| format!("{over:?}").to_lowercase());
             run.proved = plan.prove.then_some(true);
-            run.weaker = enclosed.weaker().to_vec();
+            run.weaker = enclosed.weaker().iter().map(weaker::lack).collect();
             if let Some((passed, _)) = passed {
                 run.refused_more = passed.more;
                 run.hosts = passed.hosts;
@@ -489,16 +490,5 @@ fn caught_line(path: &str, caught: &Caught) -> String {
         (_, Some(why)) => format!("{path} ({}): not moved away: {why}", caught.pattern),
         (Some(id), None) => format!("{path} ({}): quarantine {id}", caught.pattern),
         (None, None) => format!("{path} ({}): put back", caught.pattern),
-    }
-}
-
-fn weaker_note(backend: zonekeep_confine::plan::Backend, weaker: &[String]) -> String {
-    let names: Vec<&str> =
-        weaker.iter().map(|line| line.split(':').next().unwrap_or(line)).collect();
-    match backend {
-        zonekeep_confine::plan::Backend::None => {
-            "Note: This command ran without an operating-system sandbox.".to_owned()
-        }
-        _ => format!("Note: Not everything is enforced here: {}.", names.join(", ")),
     }
 }

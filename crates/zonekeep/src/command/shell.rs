@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use zonekeep_policy::hosts::PresetHosts;
 use zonekeep_policy::judge::Cause;
-use zonekeep_policy::policy::{BackendChoice, Network};
+use zonekeep_policy::policy::Network;
 use zonekeep_policy::shell::{
     self, CommandJudgement, CommandPermit, CommandQuestion, CommandText, CommandVerdict, Decided,
     Decision, Request, ShellMode,
 };
 use zonekeep_policy::{AgentPath, Approval, Denial, Grant, Rule, Verb};
 
-use super::{Command, Judged, Outcome, exit};
+use super::{Command, Confinement, Judged, Outcome, exit};
 use crate::approve::{self, CommandAsked, Key, Part, Remember};
 use crate::ask;
 use crate::audit::{JudgedRecord, PartRecord, Record, RuleRecord, RunRecord};
@@ -72,7 +72,7 @@ pub enum Ran {
 /// A line that was judged.
 pub(crate) struct Judging {
     pub(crate) mode: ShellMode,
-    pub(crate) os_sandbox: bool,
+    pub(crate) confinement: Confinement,
     pub(crate) request: Request,
     pub(crate) judgement: CommandJudgement,
 }
@@ -83,7 +83,7 @@ struct Permitted {
     /// What it reaches: never more than it was permitted.
     network: Network,
     mode: ShellMode,
-    os_sandbox: bool,
+    confinement: Confinement,
 }
 
 impl Sandbox {
@@ -145,26 +145,33 @@ impl Sandbox {
         }
     }
 
-    /// Judges a line as it would be judged on this machine.
+    /// Judges a line as it would be judged on this machine. Fails where it could not
+    /// run here, so that the user is not asked about it.
     pub(crate) fn judge_here(&self, line: &str, cwd: &AgentPath) -> Result<Judging, Error> {
-        let presumed = self.grant().backend().value != BackendChoice::None;
+        let presumed = Confinement::presumed(self.grant().backend().value);
         let judging = self.judge_line(line, cwd, presumed)?;
-        // What is refused anyway needs no sandbox to be refused.
-        let refused = matches!(judging.judgement.verdict, CommandVerdict::Deny(_));
-        if refused || !presumed || self.os_sandbox()? {
+        // A refused command never starts a sandbox.
+        if matches!(judging.judgement.verdict, CommandVerdict::Deny(_)) {
             return Ok(judging);
         }
-        Ok(self.judge_line(line, cwd, false)?)
+        let reached = self.reached()?;
+        // The rules are about the directory that it really starts in.
+        let (start, _) = self.start_dir(&reached.plan, Some(&cwd.to_string()))?;
+        let start = AgentPath::absolute(&start).unwrap_or_else(|_| cwd.clone());
+        if reached.confinement == presumed && start == *cwd {
+            return Ok(judging);
+        }
+        Ok(self.judge_line(line, &start, reached.confinement)?)
     }
 
-    /// Judges a line, given whether the operating system would confine it.
+    /// Judges a line, given how far the operating system would confine it.
     pub(crate) fn judge_line(
         &self,
         line: &str,
         cwd: &AgentPath,
-        os_sandbox: bool,
+        confinement: Confinement,
     ) -> Result<Judging, Denial> {
-        judge_line(self.grant(), line, cwd, os_sandbox)
+        judge_line(self.grant(), line, cwd, confinement)
     }
 
     /// Writes down that a background command was sent a signal.
@@ -189,7 +196,7 @@ impl Sandbox {
         call: &ShellCall,
         record: &mut Record<'static>,
     ) -> Result<Permitted, Error> {
-        let Judging { mode, os_sandbox, judgement, .. } = judging;
+        let Judging { mode, confinement, judgement, .. } = judging;
         let CommandJudgement { verdict, rule, decision } = judgement;
         let reachable = match &verdict {
             CommandVerdict::Allow(permit) => Some(permit.network()),
@@ -213,7 +220,7 @@ impl Sandbox {
                 self.ask_command(question, &rule, &decision, mode, call, record)?
             }
         };
-        Ok(Permitted { permit, network, mode, os_sandbox })
+        Ok(Permitted { permit, network, mode, confinement })
     }
 
     /// Puts a question about a command, unless the answer is remembered.
@@ -301,15 +308,15 @@ fn recorded(line: &str) -> String {
     }
 }
 
-/// Judges a line under a grant, given whether the operating system would confine
+/// Judges a line under a grant, given how far the operating system would confine
 /// it.
 pub(crate) fn judge_line(
     grant: &Grant,
     line: &str,
     cwd: &AgentPath,
-    os_sandbox: bool,
+    confinement: Confinement,
 ) -> Result<Judging, Denial> {
-    let mode = mode(grant, os_sandbox);
+    let mode = mode(grant, confinement);
     let unfit = |reason: String| Denial::CommandUnfit { line: line.to_owned(), reason };
     let request = match mode {
         ShellMode::Bash if !BASH_IS_KNOWN => {
@@ -318,7 +325,7 @@ pub(crate) fn judge_line(
                     .to_owned(),
             ));
         }
-        ShellMode::Bash if !os_sandbox => {
+        ShellMode::Bash if confinement == Confinement::Nothing => {
             return Err(unfit(
                 "the shell runs only where the operating system confines it, which it does \
                  not here"
@@ -331,26 +338,26 @@ pub(crate) fn judge_line(
             Request::words(words, cwd.clone())
         }
     };
-    let judgement = shell::judge_command(grant, &request, os_sandbox);
-    Ok(Judging { mode, os_sandbox, request, judgement })
+    let judgement = shell::judge_command(grant, &request, confinement.is_full());
+    Ok(Judging { mode, confinement, request, judgement })
 }
 
 /// Returns how the text of a command is understood.
-pub(crate) fn mode(grant: &Grant, os_sandbox: bool) -> ShellMode {
+pub(crate) fn mode(grant: &Grant, confinement: Confinement) -> ShellMode {
     match grant.shell().mode() {
         Some(mode) => mode.value,
-        None if os_sandbox && BASH_IS_KNOWN => ShellMode::Bash,
+        None if confinement != Confinement::Nothing && BASH_IS_KNOWN => ShellMode::Bash,
         None => ShellMode::Argv,
     }
 }
 
 /// Returns the rule by which a line was not fit to be judged.
-pub(crate) fn mode_rule(grant: &Grant, os_sandbox: bool) -> RuleRecord<'static> {
+pub(crate) fn mode_rule(grant: &Grant, confinement: Confinement) -> RuleRecord<'static> {
     let place = grant.shell().mode().and_then(|mode| mode.at.file_line());
     RuleRecord {
         file: place.map(|(file, _)| file.to_owned().into()),
         line: place.map(|(_, line)| line),
-        says: format!("shell.mode: {}", mode(grant, os_sandbox)).into(),
+        says: format!("shell.mode: {}", mode(grant, confinement)).into(),
     }
 }
 
@@ -403,7 +410,7 @@ pub(super) fn prepare(env: &mut BTreeMap<OsString, OsString>) {
 }
 
 fn command(permitted: Permitted, call: &ShellCall) -> Command {
-    let Permitted { permit, network, mode, os_sandbox } = permitted;
+    let Permitted { permit, network, mode, confinement } = permitted;
     let argv = match permit.text() {
         CommandText::Words(words) => words.clone(),
         CommandText::Line(line) => {
@@ -413,7 +420,7 @@ fn command(permitted: Permitted, call: &ShellCall) -> Command {
         }
     };
     let judged =
-        Judged { text: call.command.clone(), bash: mode == ShellMode::Bash, network, os_sandbox };
+        Judged { text: call.command.clone(), bash: mode == ShellMode::Bash, network, confinement };
     let mut command = Command::judged(argv, judged);
     command.cwd = Some(permit.cwd().to_string());
     match (call.timeout, call.background) {
@@ -425,14 +432,14 @@ fn command(permitted: Permitted, call: &ShellCall) -> Command {
 
 /// Notes how the rules came to their verdict.
 fn note(record: &mut Record<'static>, call: &ShellCall, judging: &Judging) {
-    let Judging { mode, os_sandbox, request, judgement } = judging;
+    let Judging { mode, confinement, request, judgement } = judging;
     record.rule = Some(rule_record(&judgement.rule).into_owned());
     record.verdict = verdict_word(&judgement.verdict).into();
     if let Some(run) = &mut record.run {
         run.judged = Some(JudgedRecord {
             mode: mode.as_str().to_owned(),
             cwd: request.cwd.to_string(),
-            os_sandbox: *os_sandbox,
+            os_sandbox: confinement.is_full(),
             background: call.background,
             unparsed: judgement.decision.unparsed.as_ref().map(ToString::to_string),
             parts: judgement.decision.parts.iter().map(part_record).collect(),

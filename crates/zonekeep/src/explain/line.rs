@@ -1,7 +1,7 @@
 //! Why a command line would run, be asked about or be refused: its parts, the
 //! rule for each, and the narrowest rule that would let it run.
 //!
-//! No sandbox is started for this: whether the operating system would hold the
+//! No sandbox is started for this: how far the operating system would confine the
 //! command is taken from the project's `backend`.
 
 use std::fmt;
@@ -18,8 +18,8 @@ use zonekeep_policy::{AgentPath, Approval, At, Denial, Grant, Policy, Ruled, Tar
 
 use super::{EditShown, flat, ruled, shown_edit, verdict_shown};
 use crate::audit::RuleRecord;
-use crate::command::quoted;
 use crate::command::shell::{self, Judging};
+use crate::command::{Confinement, quoted};
 use crate::perform::rule_record;
 use crate::sandbox::Sandbox;
 
@@ -96,8 +96,10 @@ pub struct LineExplanation {
     pub cwd: String,
     /// `bash` or `argv`.
     pub mode: &'static str,
-    /// Whether it is assumed that the operating system would confine it.
+    /// Whether it is assumed that the operating system would fully confine it.
     pub os_sandbox: bool,
+    #[serde(skip)]
+    confinement: Confinement,
     /// `allow`, `ask` or `deny`.
     pub verdict: &'static str,
     /// The code of the refusal.
@@ -125,13 +127,14 @@ pub struct LineExplanation {
 /// directory; runs nothing and records nothing.
 pub fn explain_line(sandbox: &Sandbox, line: &str, cwd: Option<&str>) -> LineExplanation {
     let grant = sandbox.grant();
-    let os_sandbox = confined(grant);
+    let confinement = confined(grant);
     let mut explanation = LineExplanation {
         action: "run",
         command: line.to_owned(),
         cwd: cwd.map_or_else(|| grant.view().working_dir().to_string(), str::to_owned),
-        mode: shell::mode(grant, os_sandbox).as_str(),
-        os_sandbox,
+        mode: shell::mode(grant, confinement).as_str(),
+        os_sandbox: confinement.is_full(),
+        confinement,
         verdict: "deny",
         code: None,
         message: None,
@@ -152,10 +155,10 @@ pub fn explain_line(sandbox: &Sandbox, line: &str, cwd: Option<&str>) -> LineExp
         }
     };
     explanation.cwd = start.to_string();
-    match sandbox.judge_line(line, &start, os_sandbox) {
+    match sandbox.judge_line(line, &start, confinement) {
         Ok(judging) => explanation.fill(judging, grant),
         Err(denial) => {
-            explanation.rule = shell::mode_rule(grant, os_sandbox);
+            explanation.rule = shell::mode_rule(grant, confinement);
             explanation.refuse(&denial);
         }
     }
@@ -187,10 +190,10 @@ impl LineExplanation {
     }
 }
 
-/// Returns whether the operating system would confine commands, as far as the
+/// Returns how far the operating system would confine commands, as far as the
 /// rules have a say.
-fn confined(grant: &Grant) -> bool {
-    grant.backend().value != BackendChoice::None
+fn confined(grant: &Grant) -> Confinement {
+    Confinement::presumed(grant.backend().value)
 }
 
 /// Reads where a line would start; a refusal comes with what decided.
@@ -395,9 +398,8 @@ impl fmt::Display for LineExplanation {
             writeln!(f, "  | {line}")?;
         }
         writeln!(f, "  rule:    {}", ruled(&self.rule))?;
-        let held = if self.os_sandbox { "in" } else { "without" };
-        let (mode, cwd) = (self.mode, &self.cwd);
-        writeln!(f, "  mode:    {mode}, from {cwd}, {held} an OS sandbox (assumed)")?;
+        let (mode, cwd, confinement) = (self.mode, &self.cwd, self.confinement);
+        writeln!(f, "  mode:    {mode}, from {cwd}, {confinement} (assumed)")?;
         if self.verdict != "deny" {
             writeln!(f, "  network: {}", self.network.as_deref().unwrap_or("none"))?;
         }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{flat, ruled, verdict_shown};
 use crate::audit::{AnswerRecord, JudgedRecord, Record, RuleRecord, RunRecord};
+use crate::command::Confinement;
 
 /// A record, written out with all that was decided about it.
 #[derive(Debug, Clone, Copy)]
@@ -46,10 +47,10 @@ impl fmt::Display for Past<'_> {
 }
 
 fn show_judged(f: &mut fmt::Formatter<'_>, judged: &JudgedRecord) -> fmt::Result {
-    let held = if judged.os_sandbox { "in" } else { "without" };
+    let confinement = Confinement::recorded(judged);
     let ground = if judged.background { ", in the background" } else { "" };
     let JudgedRecord { mode, cwd, .. } = judged;
-    writeln!(f, "  mode:    {mode}, from {cwd}, {held} an OS sandbox{ground}")?;
+    writeln!(f, "  mode:    {mode}, from {cwd}, {confinement}{ground}")?;
     if let Some(grants) = &judged.grants {
         writeln!(f, "  network: {grants}, by its rules")?;
     }

@@ -21,6 +21,9 @@ pub struct RunExplanation {
     pub command: String,
     /// The backend that would be used here.
     pub backend: Backend,
+    /// The rules that it does not fully enforce, where the command is refused for
+    /// that.
+    pub refused: Vec<String>,
     /// Where it would start.
     pub cwd: String,
     /// Host directories that it would see.
@@ -81,13 +84,21 @@ pub fn explain_run(sandbox: &Sandbox, command: &Command) -> Result<RunExplanatio
     let offers = launcher.as_ref().map(probe::all).unwrap_or_default();
     let backend = sandbox.preferred(&offers);
     let planned = sandbox.plan(backend, command)?;
-    let (cwd, _) = sandbox.start_dir(&planned.plan, command)?;
+    let layers = offers.iter().find(|offer| offer.backend == backend);
+    let layers = layers.and_then(|offer| offer.layers.as_ref());
+    let refused = sandbox.unmet(command, &planned.plan, layers);
+    let (cwd, host) = sandbox.start_dir(&planned.plan, command.cwd.as_deref())?;
     let mut private = match backend.has_own_tree() {
         true => vec!["/tmp".to_owned(), "/run".to_owned(), "/dev/shm".to_owned()],
         false => Vec::new(),
     };
     if !planned.plan.zones().any(|zone| planned.plan.home.starts_with(&zone.at)) {
         private.push(planned.plan.home.display().to_string());
+    }
+    let mut notes = planned.notes.clone();
+    if !backend.has_own_tree() && command.cwd.is_none() && sandbox.working_dir().is_root() {
+        let host = host.display();
+        notes.push(format!("{backend} shows commands host paths: it starts in {host}, not in /"));
     }
     let plan = &planned.plan;
     let mounts = plan.binds().map(|bind| MountLine {
@@ -112,11 +123,11 @@ pub fn explain_run(sandbox: &Sandbox, command: &Command) -> Result<RunExplanatio
         BackendLine { offer, strength }
     });
     let limits = plan.limits.tightest(&command.limits);
-    let mut notes = planned.notes.clone();
     notes.extend(hard_links(plan));
     Ok(RunExplanation {
         command: command.line(),
         backend,
+        refused,
         cwd,
         mounts: mounts.collect(),
         private,
@@ -154,6 +165,9 @@ impl fmt::Display for RunExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.command)?;
         writeln!(f, "  backend: {}", self.backend)?;
+        for rule in &self.refused {
+            writeln!(f, "  refused: {rule}")?;
+        }
         writeln!(f, "  starts:  {}", self.cwd)?;
         for (role, title) in
             [(Role::Zone, "granted"), (Role::Tool, "tools"), (Role::System, "system")]
