@@ -47,6 +47,7 @@ const TESTS: &[(&str, Test)] = &[
     ("nothing_outlives_a_killed_caller", nothing_outlives_a_killed_caller),
     ("nothing_outlives_a_killed_keeper", nothing_outlives_a_killed_keeper),
     ("a_stopped_supervisor_ends_the_sandbox", a_stopped_supervisor_ends_the_sandbox),
+    ("a_process_that_runs_away_is_ended", a_process_that_runs_away_is_ended),
     ("mounts_below_a_read_only_zone_are_read_only", mounts_below_a_read_only_zone),
     ("too_many_processes_end_a_command", too_many_processes_end_a_command),
     ("too_much_memory_ends_a_command", too_much_memory_ends_a_command),
@@ -542,6 +543,21 @@ fn a_stopped_supervisor_ends_the_sandbox(world: &World) {
             _ => assert!(matches!(ended, Err(Failed::Gone)), "{signals}: {ended:?}"),
         }
         soon(until_closed(&mut output));
+    }
+}
+
+/// A process that forks and ends again and again is caught, and the sandbox goes on.
+fn a_process_that_runs_away_is_ended(world: &World) {
+    let tree = world.tree();
+    // Elsewhere whatever got away would run on this machine.
+    if !world.own_tree() {
+        return;
+    }
+    for _ in 0..3 {
+        let run = world.sh(&tree, "r() { (r) & exit; }; (r) & exit 3");
+        assert_eq!(run.ended.code, Some(3));
+        assert!(run.ended.left > 0, "{:?}", run.ended);
+        assert_eq!(world.sh(&tree, "echo fine").output, "fine\n");
     }
 }
 

@@ -1,7 +1,7 @@
 //! The processes that a command has started, however deep.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::Read;
 
@@ -127,6 +127,9 @@ pub(crate) fn of_this_user() -> u64 {
 /// Ends all processes that come from `ancestor`, as well as that can be done by
 /// looking: all are stopped before any is killed, so that none can start more.
 pub(crate) fn kill_below(ancestor: Pid) {
+    if ancestor == rustix::process::getpid() && kill_children() {
+        return;
+    }
     let mut known = 0;
     for _ in 0..100 {
         let now = below(ancestor).pids;
@@ -141,6 +144,36 @@ pub(crate) fn kill_below(ancestor: Pid) {
     for pid in below(ancestor).pids {
         let _ = rustix::process::kill_process(pid, Signal::KILL);
     }
+}
+
+/// Kills the children of this process, which adopts what they leave behind, until no
+/// more appear; returns false where the kernel does not list them.
+///
+/// A process that forks and ends again and again is always gone when a walk through
+/// `/proc` gets to it. This list is read and acted on faster than it forks.
+fn kill_children() -> bool {
+    /// How often no new child is seen before there are no more for now. Callers look
+    /// again while there are children.
+    const CALM: u32 = 4;
+    let (mut killed, mut calm) = (HashSet::new(), 0);
+    // Bounded: whoever starts processes faster than that is ended with the sandbox.
+    for _ in 0..20_000 {
+        let Ok(children) = fs::read_to_string("/proc/thread-self/children") else { return false };
+        let mut new = false;
+        for pid in children.split_whitespace().filter_map(|pid| pid.parse().ok()) {
+            if let Some(pid) = Pid::from_raw(pid)
+                && killed.insert(pid)
+            {
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+                new = true;
+            }
+        }
+        calm = if new { 0 } else { calm + 1 };
+        if calm == CALM {
+            break;
+        }
+    }
+    true
 }
 
 #[cfg(test)]

@@ -27,8 +27,9 @@ const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 /// Parts of `/proc` that steer the machine: readable, never writable.
 pub(crate) const PROC_READ_ONLY: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
 /// Parts of `/proc` that tell about the machine or the kernel's memory.
-pub(crate) const PROC_HIDDEN: [&str; 15] = [
+pub(crate) const PROC_HIDDEN: [&str; 22] = [
     "acpi",
+    "allocinfo",
     "asound",
     "config.gz",
     "driver",
@@ -38,11 +39,17 @@ pub(crate) const PROC_HIDDEN: [&str; 15] = [
     "key-users",
     "keys",
     "kmsg",
+    "kpagecgroup",
+    "kpagecount",
+    "kpageflags",
     "latency_stats",
+    "pagetypeinfo",
     "sched_debug",
     "scsi",
+    "slabinfo",
     "timer_list",
     "timer_stats",
+    "vmallocinfo",
 ];
 
 /// Something of the host, ready to be placed: a mount that is nowhere yet.
