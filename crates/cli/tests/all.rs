@@ -30,6 +30,7 @@ mod mcp_hostile;
 mod mcp_http;
 mod mcp_install;
 mod mcp_live;
+mod mcp_looser;
 mod mcp_resources;
 mod mcp_rules;
 mod mcp_wrap;

@@ -63,6 +63,9 @@ impl Grant {
         let mounts = policy.zones.iter().map(|zone| Mount { zone: zone.clone() }).collect();
         let untrusted = policy.zones.iter().find_map(|zone| zone.untrusted.clone());
         let from = &policy.working_dir.value;
+        let tool = policy.tool_rules.get("shell");
+        let shell = Rules::project(&policy.shell, tool, from);
+        let shell = policy.shell_before.iter().fold(shell, |all, one| all.below(one, tool, from));
         Grant {
             worker: None,
             view: View::new(mounts, policy.working_dir.value.clone(), policy.home.value.clone()),
@@ -71,7 +74,7 @@ impl Grant {
             consent: policy.consent.clone(),
             tools: policy.tools.clone(),
             tool_rules: vec![policy.tool_rules.clone()],
-            shell: Rules::project(&policy.shell, policy.tool_rules.get("shell"), from),
+            shell,
             network: policy.network.clone(),
             bounds: Bounds::of(&policy.network.value),
             secrets: Arc::new(policy.secrets.clone()),

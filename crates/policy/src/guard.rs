@@ -276,6 +276,16 @@ impl Guards {
         }
     }
 
+    /// Takes away what was [declared](Guards::declare).
+    pub fn remove_declared(&mut self) {
+        self.entries.retain(|entry| !entry.is_declared());
+    }
+
+    /// Takes the entry with that pattern away.
+    pub(crate) fn remove(&mut self, pattern: &str) {
+        self.entries.retain(|entry| entry.pattern != pattern);
+    }
+
     /// Returns the patterns that are looser than the list says by itself, with
     /// what they were set to.
     pub fn loosened(&self) -> impl Iterator<Item = &Entry> {

@@ -28,6 +28,7 @@ pub mod secret;
 pub mod shell;
 pub mod source;
 pub mod taint;
+pub mod tighten;
 pub mod tool_name;
 pub mod view;
 pub mod worker_file;

@@ -293,6 +293,9 @@ pub struct Policy {
     pub tool_rules: BTreeMap<String, ToolRule>,
     /// Rules for commands.
     pub shell: Shell,
+    /// Other versions of them that hold as well, after the file has changed: the
+    /// strictest decides. No file says this; see [`tightened`](crate::tighten::tightened).
+    pub shell_before: Vec<Shell>,
     /// What happens when the audit log cannot be written.
     pub audit: Ruled<Audit>,
 }
@@ -329,6 +332,7 @@ impl Policy {
             tools: None,
             tool_rules: BTreeMap::new(),
             shell: Shell::default(),
+            shell_before: Vec::new(),
             audit: Ruled::default(),
         }
     }

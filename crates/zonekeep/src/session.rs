@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use zonekeep_confine::links::HardLinks;
 use zonekeep_files::{Fault, MemoryStore, Store};
+use zonekeep_policy::tighten::{Tightened, Withheld, tightened};
 use zonekeep_policy::{ExceedsParent, Grant, Needs, Policy};
 
 use crate::approve::{Approver, Memory, Nobody, Opening, Remembered, Unfit};
 use crate::audit::Log;
-use crate::command::{Busy, Confine, Outside, Trees};
+use crate::command::{Busy, Confine, Outside, Trees, most_memory};
 use crate::exposure::Exposure;
 use crate::ground::{self, Ground, GroundError};
 use crate::project::Project;
@@ -162,14 +163,49 @@ impl Session {
         project: &Project,
         state: &StateDir,
         approver: impl Approver + 'static,
+        confine: Confine,
+    ) -> Result<Self, OpenError> {
+        Self::open_unless(project, state, approver, confine, |_| false)
+    }
+
+    /// Opens rules in the place of those that a sandbox holds. Where they are nowhere
+    /// looser, and the same directories are behind the zones, they need no trust of their
+    /// own: see [`Sandbox::tighten`].
+    pub fn reopen(
+        held: &Sandbox,
+        project: &Project,
+        state: &StateDir,
+        approver: impl Approver + 'static,
+        confine: Confine,
+    ) -> Result<Self, OpenError> {
+        let is_narrower = tighten(&held.shared().policy, &project.policy).withheld.is_empty();
+        let same_directory = |zone: &str, ground: &Ground| match held.shared().backing(zone) {
+            Some(Backing::Host(held)) => {
+                held.real == ground.real && held.identity() == ground.identity()
+            }
+            _ => false,
+        };
+        Self::open_unless(project, state, approver, confine, |grounds| {
+            let mut zones = project.policy.zones.iter().zip(grounds);
+            is_narrower && zones.all(|(zone, ground)| same_directory(&zone.name, ground))
+        })
+    }
+
+    /// Opens a project, which has to be trusted unless `needs_none` says otherwise.
+    fn open_unless(
+        project: &Project,
+        state: &StateDir,
+        approver: impl Approver + 'static,
         mut confine: Confine,
+        needs_none: impl FnOnce(&[Ground]) -> bool,
     ) -> Result<Self, OpenError> {
         ground::check_places(&mut confine.places, &project.policy, state)
             .map_err(|errors| OpenError::Ground { errors })?;
         let grounds =
             ground::open(&project.policy, state).map_err(|errors| OpenError::Ground { errors })?;
         let reach = ground::reach(&project.policy, &grounds);
-        if !reach.is_empty() && !TrustStore::new(state).is_trusted(project, &reach) {
+        let is_trusted = || TrustStore::new(state).is_trusted(project, &reach);
+        if !reach.is_empty() && !is_trusted() && !needs_none(&grounds) {
             return Err(OpenError::Untrusted { reach });
         }
         let log = match Log::open(state, &project.dir) {
@@ -291,6 +327,30 @@ impl Session {
     pub fn revoke(&self, id: u64) -> bool {
         self.shared.memory.revoke(id)
     }
+}
+
+impl Sandbox {
+    /// Leaves of the rules of a project that was read again what is surely no looser
+    /// than the rules in force, and returns what is missing then. For programs that use
+    /// a changed file before the user has confirmed it, with [`Session::reopen`].
+    pub fn tighten(&self, project: &mut Project) -> Vec<Withheld> {
+        let Tightened { policy, withheld } = tighten(&self.shared().policy, &project.policy);
+        project.policy = policy;
+        withheld
+    }
+}
+
+/// Compares rules, with what depends on the machine filled in.
+fn tighten(held: &Policy, new: &Policy) -> Tightened {
+    let memory = most_memory();
+    let filled = |policy: &Policy| {
+        let mut policy = policy.clone();
+        policy.limits.memory = policy.limits.memory.or(memory);
+        // The hooks that git runs are looked for again when the rules are opened.
+        policy.guards.remove_declared();
+        policy
+    };
+    tightened(&filled(held), &filled(new))
 }
 
 /// Opens a project with nobody to ask: every question is refused.

@@ -31,11 +31,14 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     let reach = Session::reach(&project, &state)?;
     let store = TrustStore::new(&state);
     if reach.is_empty() {
+        let mut text =
+            "This project stays inside its own directory; there is nothing to trust.".to_owned();
         // A server that runs waits for this before it uses looser rules.
         if project.file.is_some() {
             store.trust(&project, &reach)?;
+            text.push_str("\nServers that are running use the file as it is now.");
         }
-        output::text("This project stays inside its own directory; there is nothing to trust.")?;
+        output::text(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
     if store.is_trusted(&project, &reach) {

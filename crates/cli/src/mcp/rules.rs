@@ -1,5 +1,7 @@
 //! The rules in force: read when the server starts, and again when their files
-//! change. What cannot be used changes nothing.
+//! change. What cannot be used changes nothing, and what may be looser waits until the
+//! user has trusted the file: a checkout changes it, too, and an agent may have committed
+//! what is checked out.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -10,14 +12,16 @@ use tokio_util::sync::CancellationToken;
 use zonekeep::approve::{Approver, Socket};
 use zonekeep::command::{Confine, JobState, Weaker};
 use zonekeep::confine::plan::Access;
-use zonekeep::policy::RelPath;
 use zonekeep::policy::config::Overrides;
 use zonekeep::policy::guard::{Guard, Reach};
-use zonekeep::{Project, Sandbox, audit, tools};
+use zonekeep::policy::tighten::Withheld;
+use zonekeep::policy::{Grant, Needs, RelPath};
+use zonekeep::trust::TrustStore;
+use zonekeep::{Project, Sandbox, Session, audit, tools};
 
 use super::say::say;
-use crate::failure::{Failure, UNSAFE};
-use crate::project_args::{ProjectArgs, open_sandbox, override_auto, state, with_worker};
+use crate::failure::{Failure, NEGATIVE, UNSAFE};
+use crate::project_args::{ProjectArgs, override_auto, state, with_worker};
 
 /// How often rules that cannot be used are tried again: the user may trust them
 /// meanwhile, which changes no file of the project's.
@@ -31,9 +35,16 @@ const QUIET: Duration = Duration::from_secs(1);
 
 const CHANGED: &str = "Note: The user has changed the settings of this sandbox. They hold from \
                        now on, and commands that were running have been ended.";
+const PARTLY: &str = "Note: The settings of this sandbox have changed. What is stricter holds \
+                      from now on, and commands that were running have been ended. What is \
+                      looser waits for the user: tell them to run `zonekeep trust`, or to start \
+                      the server again, if they want it.";
 const BROKEN: &str = "Note: The user has changed the settings of this sandbox, and they cannot be \
                       used. The settings from before still hold. Tell the user to run `zonekeep \
                       check`.";
+
+/// The most versions of a worker file whose needs hold at the same time.
+const MAX_NEEDS: usize = 4;
 
 /// Who answers questions.
 pub(super) type Answering =
@@ -64,6 +75,20 @@ struct Origin {
 impl Origin {
     fn files(&self) -> impl Iterator<Item = &Path> {
         self.file.as_deref().into_iter().chain(self.worker.as_deref())
+    }
+
+    /// Returns a project that was read as it would be opened, and what the worker needs.
+    fn prepare(&self, project: Project) -> Result<(Project, Option<Needs>), Failure> {
+        let (mut project, worker) = with_worker(project, self.worker.as_deref())?;
+        if self.overrides_auto {
+            override_auto(&mut project, "--approve");
+        }
+        Ok((project, worker.map(|worker| worker.needs)))
+    }
+
+    /// Returns how commands are confined.
+    fn confine(&self) -> Confine {
+        Confine { weaker: self.weaker, ..Confine::default() }
     }
 
     /// Returns the files as they are now.
@@ -105,6 +130,9 @@ impl Drop for Running {
 
 struct InForce {
     sandbox: Sandbox,
+    /// What the worker file needs, and what it needed before: none may be more than the
+    /// one before it.
+    needs: Vec<Needs>,
     /// Said when other rules are in force.
     outdated: CancellationToken,
     socket: Option<Arc<Socket>>,
@@ -166,10 +194,15 @@ impl Rules {
         let project = args.load()?;
         let log = audit::log_path(&state()?, &project.dir);
         let log_before = log.metadata().map_or(0, |log| log.len());
-        let (sandbox, socket) = open(project, &origin, &answering)?;
+        let (project, needs) = origin.prepare(project)?;
+        let (approver, socket) = answering()?;
+        let session = Session::open_with(&project, &state()?, approver, origin.confine())?;
+        let needs = Vec::from_iter(needs);
+        let sandbox = narrowed(&session, &needs)?;
         let in_force = InForce {
             sessions: vec![sandbox.session_id().to_owned()],
             sandbox,
+            needs,
             outdated: CancellationToken::new(),
             socket,
             files,
@@ -336,12 +369,12 @@ impl Rules {
                 let project = Project::as_if(&self.origin.dir, file, &self.origin.overrides);
                 project
                     .map_err(Failure::from)
-                    .and_then(|project| open(project, &self.origin, &self.answering))
+                    .and_then(|project| self.reopen(&in_force, project, is_news))
             }
             (false, None) => {
                 let project = Project::at(&self.origin.dir, &self.origin.overrides);
                 project.map_err(Failure::from).and_then(|project| match project.file {
-                    None => open(project, &self.origin, &self.answering),
+                    None => self.reopen(&in_force, project, is_news),
                     Some(_) => Err(Failure::message(
                         UNSAFE,
                         "there is a project file now, which the server did not start with",
@@ -350,7 +383,8 @@ impl Rules {
             }
         };
         match opened {
-            Ok((sandbox, socket)) => {
+            Ok(None) => in_force.broken = Some(Instant::now()),
+            Ok(Some(Reopened { sandbox, needs, socket, withheld })) => {
                 // What the agent has read it still knows.
                 if let Some(by) = in_force.sandbox.tainted() {
                     sandbox.taint(by);
@@ -358,13 +392,21 @@ impl Rules {
                 in_force.sessions.push(sandbox.session_id().to_owned());
                 std::mem::take(&mut in_force.outdated).cancel();
                 let before = std::mem::replace(&mut in_force.sandbox, sandbox);
+                in_force.needs = needs;
                 in_force.socket = socket;
-                in_force.broken = None;
-                in_force.untold = Some(CHANGED);
+                in_force.broken = (!withheld.is_empty()).then(Instant::now);
+                in_force.untold = Some(if withheld.is_empty() { CHANGED } else { PARTLY });
                 in_force.version += 1;
                 drop(in_force);
                 before.background().close();
-                say("the project's files have changed, and their rules are in force");
+                match withheld.is_empty() {
+                    true => say("the project's files have changed, and their rules are in force"),
+                    false => say(&format!(
+                        "the project's files have changed. What is stricter is in force; what may \
+                         be looser waits for `zonekeep trust` or a new start: {}",
+                        withheld.join(", ")
+                    )),
+                }
             }
             Err(failure) => {
                 in_force.broken = Some(Instant::now());
@@ -381,6 +423,48 @@ impl Rules {
         }
     }
 
+    /// Opens a project that was read again: as it is where the user has trusted it, and
+    /// otherwise what of it is surely no looser than the rules in force. `None` where that
+    /// was done before, and nobody has trusted the file since.
+    fn reopen(
+        &self,
+        in_force: &InForce,
+        project: Project,
+        is_news: bool,
+    ) -> Result<Option<Reopened>, Failure> {
+        let (mut project, wanted) = self.origin.prepare(project)?;
+        let state = state()?;
+        let held = &in_force.sandbox;
+        let trusted = project.file.is_some() && TrustStore::new(&state).is_text_trusted(&project);
+        let mut withheld: Vec<String> = match trusted {
+            true => Vec::new(),
+            false => held.tighten(&mut project).iter().map(named).collect(),
+        };
+        let mut needs = in_force.needs.clone();
+        if let Some(wanted) = wanted.filter(|wanted| needs.last() != Some(wanted)) {
+            // Trust is for the project file.
+            withheld.push("the worker file".to_owned());
+            let grant = needs
+                .iter()
+                .chain([&wanted])
+                .try_fold(Grant::of(&project.policy), |grant, needs| grant.narrow(needs));
+            if grant.is_ok() && needs.len() < MAX_NEEDS {
+                needs.push(wanted);
+            }
+        }
+        if !withheld.is_empty() && !is_news {
+            return Ok(None);
+        }
+        let (approver, socket) = (self.answering)()?;
+        let confine = self.origin.confine();
+        let session = match trusted {
+            true => Session::open_with(&project, &state, approver, confine)?,
+            false => Session::reopen(held, &project, &state, approver, confine)?,
+        };
+        let sandbox = narrowed(&session, &needs)?;
+        Ok(Some(Reopened { sandbox, needs, socket, withheld }))
+    }
+
     /// Returns how often the rules have changed.
     pub(super) fn version(&self) -> u64 {
         self.in_force().version
@@ -392,18 +476,31 @@ impl Rules {
     }
 }
 
-/// Opens a project that was read.
-fn open(
-    project: Project,
-    origin: &Origin,
-    answering: &Answering,
-) -> Result<(Sandbox, Option<Arc<Socket>>), Failure> {
-    let (mut project, worker) = with_worker(project, origin.worker.as_deref())?;
-    if origin.overrides_auto {
-        override_auto(&mut project, "--approve");
+/// What was opened in the place of the rules in force.
+struct Reopened {
+    sandbox: Sandbox,
+    needs: Vec<Needs>,
+    socket: Option<Arc<Socket>>,
+    /// What of the files does not hold yet.
+    withheld: Vec<String>,
+}
+
+/// Writes out what is withheld, with its line.
+fn named(withheld: &Withheld) -> String {
+    match withheld.at.file_line() {
+        Some(_) => format!("{} ({})", withheld.key, withheld.at),
+        None => withheld.key.clone(),
     }
-    let (approver, socket) = answering()?;
-    let confine = Confine { weaker: origin.weaker, ..Confine::default() };
-    let sandbox = open_sandbox(&project, worker.as_ref(), approver, confine)?;
-    Ok((sandbox, socket))
+}
+
+/// Returns a sandbox with what a worker needs, or with all that the project has.
+fn narrowed(session: &Session, needs: &[Needs]) -> Result<Sandbox, Failure> {
+    let narrow = |sandbox: Sandbox, needs| sandbox.narrow(needs);
+    let sandbox = match needs.split_first() {
+        None => Ok(session.sandbox()),
+        Some((first, rest)) => {
+            session.sandbox_for(first).and_then(|first| rest.iter().try_fold(first, narrow))
+        }
+    };
+    sandbox.map_err(|error| Failure::new(NEGATIVE, error))
 }

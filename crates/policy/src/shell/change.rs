@@ -145,7 +145,8 @@ pub fn smallest(policy: &Policy, cwd: &AgentPath, line: &str) -> Option<Vec<Inse
 pub fn insert(policy: &mut Policy, decision: &Decision) -> Option<Insert> {
     let part = decision.parts.iter().find(|part| part.approval == Approval::Ask)?;
     let text = suggest(part)?;
-    let place = part.rule.map_or(policy.shell.rules.len(), |(_, index)| index);
+    let place = part.rule.filter(|(layer, _)| *layer == 0);
+    let place = place.map_or(policy.shell.rules.len(), |(_, index)| index);
     let rule = ShellRule {
         pattern: Pattern::parse(&text).ok()?,
         sandbox_paths: Vec::new(),

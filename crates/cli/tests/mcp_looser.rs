@@ -1,0 +1,133 @@
+//! `zonekeep mcp` and files that change to looser rules while it runs: what is stricter
+//! holds at once, the rest waits for the user.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use std::fs;
+
+use crate::mcp_common::{Client, PROGRAM, text};
+use serde_json::{Value, json};
+use zonekeep_testkit::{Project, eventually};
+
+const CONFIG: &str = "sandbox:
+  mode: direct
+  zones:
+    ask: { path: ./ask, mode: rw, approval: { write: ask } }
+    work: { path: ./work, mode: rw, approval: { write: preApproved } }
+    input: { path: ./in, mode: ro }
+";
+
+fn project(config: &str) -> Project {
+    Project::with_config(PROGRAM, config).dir("ask").dir("work").file("in/a.txt", "input\n")
+}
+
+fn write(client: &mut Client, path: &str) -> Value {
+    client.tool("write_file", json!({ "path": path, "content": "x" }))
+}
+
+fn writes(client: &mut Client, path: &str) -> bool {
+    write(client, path)["isError"] == false
+}
+
+/// Waits until the server has read its files again.
+#[track_caller]
+fn read_again(client: &Client, says: &str) {
+    eventually("the files to be read again", || client.said().contains(says).then_some(()));
+}
+
+const WAITS: &str = "what may be looser waits for `zonekeep trust` or a new start: ";
+
+#[test]
+fn what_is_looser_waits_and_what_is_stricter_holds_at_once() {
+    let project = project(CONFIG);
+    let mut client = Client::open(&project, &[], &json!({}));
+    assert!(writes(&mut client, "/work/a") && !writes(&mut client, "/ask/a"));
+    // As a checkout of a branch would do it.
+    let branch = CONFIG
+        .replace("write: ask", "write: preApproved")
+        .replace("path: ./work, mode: rw", "path: ./work, mode: ro")
+        .replace("path: ./in, mode: ro", "path: ./in, mode: rw");
+    project.put("zonekeep.yaml", &branch);
+    read_again(&client, WAITS);
+    let said = client.said();
+    for key in [
+        "sandbox.zones.ask.approval.write (zonekeep.yaml:4)",
+        "sandbox.zones.input.mode (zonekeep.yaml:6)",
+    ] {
+        assert!(said.contains(key), "{said}");
+    }
+    assert!(!said.contains("zones.work"), "{said}");
+    let refused = write(&mut client, "/ask/b");
+    let note = refused["content"].to_string();
+    assert!(note.contains("What is looser waits for the user"), "{note}");
+    assert!(!note.contains("zones.") && !note.contains(project.path("").to_str().unwrap()));
+    assert!(!writes(&mut client, "/ask/b") && !writes(&mut client, "/input/b"));
+    let refused = write(&mut client, "/work/b");
+    assert!(text(&refused).contains("path is read-only"), "what is stricter holds: {refused}");
+    // The user's word.
+    project.zonekeep(["trust", "--yes"]).ok();
+    eventually("what is trusted to hold", || writes(&mut client, "/ask/b").then_some(()));
+    assert!(!writes(&mut client, "/work/b"));
+    assert!(client.said().contains("their rules are in force"), "{}", client.said());
+    // Back to what was trusted never, and was tightened since.
+    project.put("zonekeep.yaml", CONFIG);
+    eventually("the question", || (!writes(&mut client, "/ask/c")).then_some(()));
+    assert!(!writes(&mut client, "/work/c"));
+    assert_eq!(client.end(), Some(0));
+    // The control: a server that is started with the file takes it.
+    let mut other = Client::open(&project, &[], &json!({}));
+    assert!(writes(&mut other, "/work/c") && !writes(&mut other, "/ask/c"));
+}
+
+#[test]
+fn a_file_that_opens_less_than_was_trusted_needs_no_trust() {
+    let outside = tempfile::tempdir().unwrap();
+    let far = |mode: &str| {
+        let path = outside.path().display();
+        format!(
+            "{CONFIG}    far: {{ path: {path}, mode: {mode}, approval: {{ write: preApproved }} }}\n"
+        )
+    };
+    let project = project(&far("rw"));
+    project.zonekeep(["trust", "--yes"]).ok();
+    let mut client = Client::open(&project, &[], &json!({}));
+    assert!(writes(&mut client, "/far/a"));
+    project.put("zonekeep.yaml", far("ro"));
+    read_again(&client, "their rules are in force");
+    assert!(!writes(&mut client, "/far/a") && writes(&mut client, "/work/a"));
+    // Not so where something else is behind the name.
+    fs::remove_dir(project.path("work")).unwrap_or_else(|_| {
+        fs::remove_dir_all(project.path("work")).unwrap();
+    });
+    std::os::unix::fs::symlink(outside.path(), project.path("work")).unwrap();
+    project.put("zonekeep.yaml", far("ro").replace("write: ask", "write: blocked"));
+    read_again(&client, "cannot be used; the rules from before stay in force");
+    assert!(!writes(&mut client, "/work/b") && !outside.path().join("b").exists());
+    assert_eq!(client.end(), Some(0));
+}
+
+#[test]
+fn a_worker_file_that_asks_for_more_waits_for_a_new_start() {
+    let worker = |zones: &str| format!("---\nname: w\nsandbox:\n  zones: [{zones}]\n---\nWork.\n");
+    let both = "{ name: work, mode: rw }, { name: input, mode: ro }";
+    let project = project(CONFIG).file("w.worker", worker(both));
+    let flags = ["--worker", "w.worker"];
+    let mut client = Client::open(&project, &flags, &json!({}));
+    assert!(writes(&mut client, "/work/a"));
+    // Less holds at once.
+    project.put("w.worker", worker(&both.replace("rw", "ro")));
+    eventually("the worker to have less", || (!writes(&mut client, "/work/b")).then_some(()));
+    // More does not.
+    let said = client.said().matches(WAITS).count();
+    project.put("w.worker", worker(&format!("{both}, {{ name: ask, mode: rw }}")));
+    eventually("the files to be read again", || {
+        (client.said().matches(WAITS).count() > said).then_some(())
+    });
+    assert!(client.said().contains("the worker file"), "{}", client.said());
+    assert!(!writes(&mut client, "/work/b"));
+    let ask = write(&mut client, "/ask/b");
+    assert!(text(&ask).contains("outside sandbox"), "{ask}");
+    assert_eq!(client.end(), Some(0));
+    let mut other = Client::open(&project, &flags, &json!({}));
+    assert!(writes(&mut other, "/work/b"));
+}
