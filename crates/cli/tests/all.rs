@@ -52,5 +52,6 @@ mod shell_session;
 mod shown;
 mod tool;
 mod trust;
+mod unwatched;
 mod work;
 mod work_commands;

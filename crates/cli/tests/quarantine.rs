@@ -209,3 +209,32 @@ fn what_the_user_writes_after_a_run_is_the_users() {
     }
     assert_eq!(project.zonekeep(["quarantine"]).ok(), "");
 }
+
+#[test]
+fn a_part_of_a_file_is_restored_only_as_a_part() {
+    let project = project();
+    let path = project.state().join("zonekeep/quarantine").join(ID).join("entry.json");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(
+        &path,
+        text.replacen(
+            "\"kind\":\"file\",\"mode\"",
+            "\"truncated\":true,\"kind\":\"file\",\"mode\"",
+            1,
+        ),
+    )
+    .unwrap();
+    assert_snapshot!(project.zonekeep(["quarantine", "restore", ID]).to_string(), @"
+    exit 1
+    --- stdout
+
+    --- stderr
+    error: only a part of '[TEMP]/project/repo/.git/hooks/pre-commit' was kept: the first 22 bytes
+
+    hint: nothing was changed; --incomplete puts the part back, and keeps the entry
+    ");
+    assert!(!project.exists("repo/.git/hooks/pre-commit"));
+    project.zonekeep(["quarantine", "restore", ID, "--incomplete"]).ok();
+    assert_eq!(project.read("repo/.git/hooks/pre-commit"), "#!/bin/sh\necho caught\n");
+    assert!(project.zonekeep(["quarantine"]).ok().contains(ID), "the entry stays");
+}

@@ -55,6 +55,8 @@ pub struct Caught {
     pub id: Option<String>,
     /// What failed, when it could not be moved away.
     pub failed: Option<String>,
+    /// Why it was removed without being kept, or with only a part of it.
+    pub lost: Option<String>,
 }
 
 /// Why there is no sandbox, or no command in it.

@@ -450,7 +450,7 @@ fn launch(
     let Waiting { child, keeper } = Waiting::of(launcher)?;
     let (init, init_end) = UnixStream::pair()?;
     let own = activity.map_or(0, Activity::own);
-    let build = Build { plan: plan.clone(), what, own };
+    let build = Build { plan: plan.clone(), what, own, unwatched: None };
     let beside = [Some(init_end.as_fd()), activity.map(AsFd::as_fd)];
     let beside: Vec<BorrowedFd<'_>> = beside.into_iter().flatten().collect();
     match wire::send(&keeper, &build, &beside) {

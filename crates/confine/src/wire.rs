@@ -29,6 +29,8 @@ pub(crate) struct Build {
     pub(crate) what: What,
     /// The byte that the session holds while its commands run; see `activity`.
     pub(crate) own: i64,
+    /// What could not be watched, and why, where the keeper has looked before.
+    pub(crate) unwatched: Option<String>,
 }
 
 /// How much of a plan is to be built.

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::{Duration, UNIX_EPOCH};
 
 use zonekeep::approve::visible;
-use zonekeep::confine::quarantine::{self, Entry, Kind, RestoreError};
+use zonekeep::confine::quarantine::{self, Entry, Incomplete, Kind, RestoreError};
 
 use crate::failure::{Failure, NEGATIVE, UNSAFE, USAGE, answer_in_json};
 use crate::output;
@@ -50,6 +50,9 @@ enum Task {
     Restore {
         /// The entry, as the list has it
         id: String,
+        /// Also put back an entry of which only a part was kept
+        #[arg(long)]
+        incomplete: bool,
     },
     /// Remove an entry for good
     Drop {
@@ -68,7 +71,10 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     match args.task {
         None | Some(Task::List) => list(&dir, args.json)?,
         Some(Task::Show { id }) => show(&dir, &id, args.json)?,
-        Some(Task::Restore { id }) => restore(&dir, &id, args.json)?,
+        Some(Task::Restore { id, incomplete }) => {
+            let incomplete = if incomplete { Incomplete::Restore } else { Incomplete::Refuse };
+            restore(&dir, &id, incomplete, args.json)?
+        }
         Some(Task::Drop { id, .. }) => drop_entries(&dir, id, args.json)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -152,12 +158,15 @@ fn show_content(
     Ok(())
 }
 
-fn restore(dir: &Path, id: &str, json: bool) -> Result<(), Failure> {
-    let path = quarantine::restore(dir, id).map_err(|error| {
+fn restore(dir: &Path, id: &str, incomplete: Incomplete, json: bool) -> Result<(), Failure> {
+    let path = quarantine::restore(dir, id, incomplete).map_err(|error| {
         let hint = match &error {
             RestoreError::NoEntry { .. } => "`zonekeep quarantine` lists the entries",
             RestoreError::Occupied { .. } => {
                 "nothing was changed; move what is there away, and restore again"
+            }
+            RestoreError::Incomplete { .. } => {
+                "nothing was changed; --incomplete puts the part back, and keeps the entry"
             }
             RestoreError::NotKept { .. } => "`zonekeep quarantine drop` removes the entry",
             _ => "nothing else was changed; the entry is still there",

@@ -28,7 +28,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 
 pub(crate) use self::program::{Bwrap, find};
 
-use crate::launcher::{Fixed, INSIDE, PLACE, Trouble, Try, gateway};
+use crate::launcher::{Fixed, INSIDE, PLACE, Trouble, Try, gateway, inotify};
 use crate::plan::{Access, Identity, Plan};
 use crate::sys;
 use crate::wire::{self, Build};
@@ -38,7 +38,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Starts the first process of the sandbox; returns the number of `bwrap`, with
 /// which the sandbox ends.
-pub(crate) fn start(plan: &Plan, sandbox: &UnixStream, fixed: &[Fixed]) -> Result<Pid, Trouble> {
+pub(crate) fn start(
+    plan: &Plan,
+    sandbox: &UnixStream,
+    fixed: &[Fixed],
+    unwatched: Option<&str>,
+) -> Result<Pid, Trouble> {
     let bwrap = find().during(|| "use bwrap".to_owned())?;
     not_granted(plan, &bwrap.path)?;
     leave_the_session()?;
@@ -55,7 +60,14 @@ pub(crate) fn start(plan: &Plan, sandbox: &UnixStream, fixed: &[Fixed]) -> Resul
         if let Some(gateway) = plan.network.gateway() {
             gateway::hand_out_inside(init, gateway, sandbox)?;
         }
-        let build = Build { plan: plan.clone(), what: crate::wire::What::Sandbox, own: 0 };
+        // Not every system leaves the right to; commands may take all watches then.
+        let unlimited = inotify::limit_inside(init).err().map(|trouble| trouble.to_string());
+        let build = Build {
+            plan: plan.clone(),
+            what: crate::wire::What::Sandbox,
+            own: 0,
+            unwatched: unwatched.map(str::to_owned).or(unlimited),
+        };
         wire::send(&starting.socket, &build, &[sandbox.as_fd()])
             .during(|| "speak to the sandbox".to_owned())
     });

@@ -15,6 +15,7 @@ pub(crate) mod gateway;
 mod guard;
 mod handles;
 mod init;
+pub(crate) mod inotify;
 mod layers;
 mod maps;
 mod processes;
@@ -168,6 +169,12 @@ impl Trouble {
     }
 }
 
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "cannot {}: {}", self.step, self.source)
+    }
+}
+
 /// Names the step that an error belongs to.
 pub(crate) trait Try<T> {
     fn during(self, step: impl FnOnce() -> String) -> Result<T, Trouble>;
@@ -238,7 +245,7 @@ fn run(pace: Pace) -> i32 {
     // What nearly every plan needs is made while there is none to work on.
     let early = signals.is_ok() && is_silent(&socket);
     let mut ahead = if early { First::ahead(&socket) } else { None };
-    let Some((Build { plan, what, own }, sandbox, activity)) = receive_build(&socket) else {
+    let Some((Build { plan, what, own, .. }, sandbox, activity)) = receive_build(&socket) else {
         return 1;
     };
     fatal::report_to_sandbox(&sandbox);
@@ -277,7 +284,8 @@ fn run(pace: Pace) -> i32 {
 fn run_inside() -> i32 {
     sys::set_name(c"zonekeep");
     let Some((socket, signals)) = settle_in() else { return 1 };
-    let Some((Build { plan, .. }, sandbox, _)) = receive_build(&socket) else { return 1 };
+    let Some((build, sandbox, _)) = receive_build(&socket) else { return 1 };
+    let Build { plan, unwatched, .. } = build;
     drop(socket);
     fatal::report_to_sandbox(&sandbox);
     let ready = signals.and_then(|signals| {
@@ -285,7 +293,7 @@ fn run_inside() -> i32 {
         Ok(signals)
     });
     match ready {
-        Ok(signals) => init::serve(&plan, sandbox, signals, None, None, Pace::Ahead),
+        Ok(signals) => init::serve(&plan, sandbox, signals, unwatched, None, Pace::Ahead),
         Err(trouble) => {
             trouble.tell(&sandbox);
             1
@@ -344,7 +352,10 @@ fn start(
     let (life, seen) = UnixStream::pair().during(|| "make a socket".to_owned())?;
     let keeper = Above { socket: keeper, life: &life, seen };
     let init = match plan.backend {
-        Backend::Bubblewrap => crate::backend::bubblewrap::start(plan, sandbox, &fixed)?,
+        Backend::Bubblewrap => {
+            let unwatched = guard.as_ref().and_then(Guard::unwatched);
+            crate::backend::bubblewrap::start(plan, sandbox, &fixed, unwatched)?
+        }
         Backend::Landlock | Backend::None => {
             match sys::fork().during(|| "start the first process".to_owned())? {
                 Side::Parent(pid) => pid,

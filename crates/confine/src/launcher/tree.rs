@@ -16,7 +16,7 @@ use rustix::mount::{
 use serde::{Deserialize, Serialize};
 
 use super::remount::{self, remount};
-use super::{Trouble, Try};
+use super::{Trouble, Try, inotify};
 use crate::plan::{Access, Bind, Entry, Identity, Plan, Role, text};
 use crate::sys::{self, Attributes};
 
@@ -264,6 +264,7 @@ impl Ground {
         // No more user namespaces below this one.
         set(&proc, "sys/user/max_user_namespaces", "0")
             .during(|| "close user namespaces".to_owned())?;
+        inotify::limit(proc.as_fd()).during(|| "limit watches for files".to_owned())?;
         let options = [("ptmxmode", "0666"), ("mode", "0620")];
         let terminals = new_mount("devpts", &options, MountAttrFlags::MOUNT_ATTR_NOEXEC)
             .during(|| "mount /dev/pts".to_owned())?;

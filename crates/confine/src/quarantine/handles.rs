@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 
+use super::store::copy_data;
+
 /// What every directory is opened with.
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
@@ -39,13 +41,21 @@ pub(crate) struct Made {
     pub(crate) owner: Option<(u32, u32)>,
 }
 
+/// What a new file is to have in it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Content<'c> {
+    Bytes(&'c [u8]),
+    /// The same as a file, with its holes.
+    Copy(&'c std::fs::File),
+}
+
 /// Puts a whole file at a name where nothing is. Where the file system can, it
 /// appears at once with all that is in it; there is never another name.
 pub(crate) fn put_file(
     dir: BorrowedFd<'_>,
     name: &[u8],
     made: Made,
-    content: &mut dyn io::Read,
+    content: Content<'_>,
 ) -> io::Result<()> {
     let private = Mode::from_raw_mode(0o600);
     let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
@@ -64,9 +74,14 @@ pub(crate) fn put_file(
     fill(file, made, content).map(drop)
 }
 
-fn fill(file: OwnedFd, made: Made, content: &mut dyn io::Read) -> io::Result<OwnedFd> {
+fn fill(file: OwnedFd, made: Made, content: Content<'_>) -> io::Result<OwnedFd> {
     let mut file = std::fs::File::from(file);
-    io::copy(content, &mut file)?;
+    match content {
+        Content::Bytes(bytes) => io::Write::write_all(&mut file, bytes)?,
+        Content::Copy(from) => {
+            copy_data(from, &file, u64::MAX)?;
+        }
+    }
     if let Some((uid, gid)) = made.owner {
         // Only the superuser can, and only there does it matter.
         let _ = rustix::fs::fchown(&file, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));

@@ -8,7 +8,7 @@ pub(crate) mod handles;
 mod restore;
 mod store;
 
-pub use restore::{RestoreError, restore};
+pub use restore::{Incomplete, RestoreError, restore};
 pub(crate) use store::Store;
 
 use std::fs::File;
@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use zonekeep_policy::path::unescape;
 
 /// The file that describes an entry; an entry without one is not finished.
@@ -99,6 +100,50 @@ pub struct Item {
     /// Whether only its first bytes are kept.
     #[serde(default)]
     pub truncated: bool,
+}
+
+/// How many entries the quarantine holds.
+const MAX_ENTRIES: usize = 2_000;
+/// How many bytes of disk the entries take together.
+const MAX_BYTES: u64 = 2 * 1024 * 1024 * 1024;
+
+/// What the quarantine can still take. Nothing is removed to make room: a command could
+/// push out what the user has not looked at yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Room {
+    pub(crate) entries: usize,
+    pub(crate) bytes: u64,
+}
+
+impl Room {
+    /// Looks at what is there, finished or not.
+    pub(crate) fn of(dir: &Path) -> Self {
+        let (mut entries, mut bytes) = (0, 0);
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            entries += 1;
+            for dir in [entry.path(), entry.path().join(CONTENT)] {
+                let files = std::fs::read_dir(dir).into_iter().flatten().flatten();
+                let facts = files.filter_map(|file| file.metadata().ok());
+                bytes += facts.map(|facts| facts.blocks() * 512).sum::<u64>();
+            }
+        }
+        Room {
+            entries: MAX_ENTRIES.saturating_sub(entries),
+            bytes: MAX_BYTES.saturating_sub(bytes),
+        }
+    }
+
+    /// Fails where nothing more fits.
+    pub(crate) fn check(self) -> io::Result<()> {
+        match self.entries > 0 && self.bytes > 0 {
+            true => Ok(()),
+            false => Err(io::Error::other(format!(
+                "the quarantine is full ({MAX_ENTRIES} entries or {} GiB): look at it with \
+                 `zonekeep quarantine`, and remove entries with `zonekeep quarantine drop`",
+                MAX_BYTES >> 30
+            ))),
+        }
+    }
 }
 
 /// Returns all finished entries, the oldest first; those that cannot be read are

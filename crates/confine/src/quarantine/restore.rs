@@ -8,7 +8,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use zonekeep_policy::path::{is_plain_name, unescape};
 
-use super::handles::{Made, hold_dir, put_file};
+use super::handles::{Content, Made, hold_dir, put_file};
 use super::{Entry, Item, Kind, drop, open, read};
 
 /// Why something was not restored.
@@ -41,6 +41,14 @@ pub enum RestoreError {
         /// The host path.
         path: PathBuf,
     },
+    /// Only a part of it was kept.
+    #[error("only a part of '{}' was kept: {what}", path.display())]
+    Incomplete {
+        /// The host path.
+        path: PathBuf,
+        /// Which part, in words.
+        what: String,
+    },
     /// A system call failed.
     #[error("'{}' cannot be put back: {source}", path.display())]
     System {
@@ -51,9 +59,19 @@ pub enum RestoreError {
     },
 }
 
-/// Puts what was caught back to where it was and removes the entry; returns the
-/// host path. Nothing is replaced, and no link is followed.
-pub fn restore(dir: &Path, id: &str) -> Result<PathBuf, RestoreError> {
+/// What to do with an entry of which only a part was kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Incomplete {
+    /// To leave it in the quarantine.
+    #[default]
+    Refuse,
+    /// To put the part back, and keep the entry.
+    Restore,
+}
+
+/// Puts what was caught back to where it was and removes the entry, if all of it was
+/// kept; returns the host path. Nothing is replaced, and no link is followed.
+pub fn restore(dir: &Path, id: &str, incomplete: Incomplete) -> Result<PathBuf, RestoreError> {
     let entry =
         read(dir, id).map_err(|source| RestoreError::NoEntry { id: id.to_owned(), source })?;
     let path = entry.host_path();
@@ -71,10 +89,27 @@ pub fn restore(dir: &Path, id: &str) -> Result<PathBuf, RestoreError> {
     if entry.kind != Kind::Directory && !entry.items.iter().any(restorable) {
         return Err(RestoreError::NotKept { path });
     }
+    let missing = missing(&entry);
+    if let (Some(what), Incomplete::Refuse) = (&missing, incomplete) {
+        return Err(RestoreError::Incomplete { path, what: what.clone() });
+    }
     put_back(dir, &entry, restorable).map_err(told)?;
-    // It is back; an entry that stays behind can be restored to no effect.
-    let _ = drop(dir, id);
+    if missing.is_none() {
+        // It is back; an entry that stays behind can be restored to no effect.
+        let _ = drop(dir, id);
+    }
     Ok(path)
+}
+
+/// Returns what was not kept of an entry, in words.
+fn missing(entry: &Entry) -> Option<String> {
+    if let Some(item) = entry.items.iter().find(|item| item.truncated) {
+        let name = if item.path.is_empty() { String::new() } else { format!(" of {}", item.path) };
+        return Some(format!("the first {} bytes{name}", item.size));
+    }
+    let lost = |item: &&Item| item.kind == Kind::File && item.content.is_none();
+    let more = entry.left_out + entry.items.iter().filter(lost).count() as u64;
+    (more > 0).then(|| format!("{more} of its files are missing"))
 }
 
 fn put_back(dir: &Path, entry: &Entry, restorable: impl Fn(&Item) -> bool) -> io::Result<()> {
@@ -125,8 +160,8 @@ fn put_item(
 ) -> io::Result<()> {
     match (item.kind, &item.link) {
         (Kind::File, _) => {
-            let mut content = open(dir, &entry.id, item)?;
-            put_file(parent, name, Made { mode: item.mode, owner: None }, &mut content)
+            let content = open(dir, &entry.id, item)?;
+            put_file(parent, name, Made { mode: item.mode, owner: None }, Content::Copy(&content))
         }
         (Kind::Link, Some(link)) => {
             Ok(rustix::fs::symlinkat(unescape(link).as_ref(), parent, name)?)

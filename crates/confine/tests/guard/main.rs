@@ -35,7 +35,7 @@ use zonekeep_confine::activity::Activity;
 use zonekeep_confine::plan::{
     Access, Backend, Bind, Entry, Network, Plan, Role, Start, Watch, ZoneRules,
 };
-use zonekeep_confine::quarantine::{self, Kind, RestoreError};
+use zonekeep_confine::quarantine::{self, Incomplete, Kind, RestoreError};
 use zonekeep_confine::tree::{Launcher, Tree};
 use zonekeep_policy::guard::Guards;
 use zonekeep_policy::limit::Limits;
@@ -67,6 +67,10 @@ const TESTS: &[(&str, fn())] = &[
     ("lost_events_are_made_up_for", lost_events_are_made_up_for),
     ("nothing_is_left_when_the_caller_is_killed", nothing_is_left_when_the_caller_is_killed),
     ("what_was_caught_can_be_restored", what_was_caught_can_be_restored),
+    ("holes_of_what_was_caught_are_kept", holes_are_kept),
+    ("a_part_is_not_restored_as_the_whole", a_part_is_not_restored_as_the_whole),
+    ("the_quarantine_has_a_bound", the_quarantine_has_a_bound),
+    ("what_cannot_be_kept_is_not_said_to_be_there", what_cannot_be_kept_is_not_said_to_be_there),
     ("without_a_tree_of_its_own_files_are_put_back", files_are_put_back_without_a_tree),
     ("zones_in_zones_are_guarded", zones_in_zones_are_guarded),
     ("what_the_user_writes_between_commands_stays", what_the_user_writes_between_commands),

@@ -15,29 +15,32 @@ pub(super) fn what_was_caught_can_be_restored() {
         run.caught.iter().find(|c| c.path.ends_with(&end)).unwrap().id.clone().unwrap()
     };
     assert_eq!(
-        quarantine::restore(&state, &id("a/.envrc")).unwrap(),
+        quarantine::restore(&state, &id("a/.envrc"), Incomplete::Refuse).unwrap(),
         project.zone().join("a/.envrc")
     );
     assert_eq!(project.read("a/.envrc"), "one\n");
     let mode = project.zone().join("a/.envrc").metadata().unwrap().mode();
     assert_eq!(mode & 0o7777, 0o755);
-    quarantine::restore(&state, &id(".bashrc")).unwrap();
+    quarantine::restore(&state, &id(".bashrc"), Incomplete::Refuse).unwrap();
     assert_eq!(fs::read_link(project.zone().join(".bashrc")).unwrap(), Path::new("x"));
     fs::create_dir(project.zone().join(".vscode")).unwrap();
-    let occupied = quarantine::restore(&state, &id(".vscode"));
+    let occupied = quarantine::restore(&state, &id(".vscode"), Incomplete::Refuse);
     assert!(matches!(occupied, Err(RestoreError::Occupied { .. })), "{occupied:?}");
     fs::remove_dir(project.zone().join(".vscode")).unwrap();
-    quarantine::restore(&state, &id(".vscode")).unwrap();
+    quarantine::restore(&state, &id(".vscode"), Incomplete::Refuse).unwrap();
     assert_eq!(project.read(".vscode/d/t"), "two\n");
     assert_eq!(project.read(".vscode/l/t"), "two\n");
-    let special = quarantine::restore(&state, &id(".npmrc"));
+    let special = quarantine::restore(&state, &id(".npmrc"), Incomplete::Refuse);
     assert!(matches!(special, Err(RestoreError::NotKept { .. })), "{special:?}");
     assert_eq!(quarantine::read(&state, &id(".npmrc")).unwrap().kind, Kind::Special);
     quarantine::drop(&state, &id(".npmrc")).unwrap();
-    quarantine::restore(&state, &id("b.worker")).unwrap();
+    quarantine::restore(&state, &id("b.worker"), Incomplete::Refuse).unwrap();
     assert!(quarantine::list(&state).is_empty());
     for bad in ["", "..", "../x", "a/b"] {
-        assert!(matches!(quarantine::restore(&state, bad), Err(RestoreError::NoEntry { .. })));
+        assert!(matches!(
+            quarantine::restore(&state, bad, Incomplete::Refuse),
+            Err(RestoreError::NoEntry { .. })
+        ));
         assert!(quarantine::drop(&state, bad).is_err());
     }
     // A link in the way is not followed; missing directories are made.
@@ -46,19 +49,19 @@ pub(super) fn what_was_caught_can_be_restored() {
     let id = run.caught[0].id.clone().unwrap();
     fs::remove_dir_all(project.zone().join("a")).unwrap();
     symlink(&project.dir, project.zone().join("a")).unwrap();
-    let crooked = quarantine::restore(&project.quarantine(), &id);
+    let crooked = quarantine::restore(&project.quarantine(), &id, Incomplete::Refuse);
     assert!(matches!(crooked, Err(RestoreError::Crooked { .. })), "{crooked:?}");
     fs::remove_file(project.zone().join("a")).unwrap();
     // Neither one that stands for the zone.
     let (zone, elsewhere) = (project.zone(), project.dir.join("elsewhere"));
     fs::rename(&zone, &elsewhere).unwrap();
     symlink(&elsewhere, &zone).unwrap();
-    let crooked = quarantine::restore(&project.quarantine(), &id);
+    let crooked = quarantine::restore(&project.quarantine(), &id, Incomplete::Refuse);
     assert!(matches!(crooked, Err(RestoreError::Crooked { .. })), "{crooked:?}");
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
     fs::remove_file(&zone).unwrap();
     fs::rename(&elsewhere, &zone).unwrap();
-    quarantine::restore(&project.quarantine(), &id).unwrap();
+    quarantine::restore(&project.quarantine(), &id, Incomplete::Refuse).unwrap();
     assert_eq!(project.read("a/b/.envrc"), "one\n");
 }
 
@@ -94,4 +97,75 @@ pub(super) fn files_are_put_back_without_a_tree() {
         project.run("ln .envrc y; echo evil > y; rm y").succeeded().caught(&[".envrc"]);
         assert_eq!(project.read(".envrc"), "use x");
     }
+}
+
+/// Returns how many bytes of disk the entries take.
+fn disk_of(quarantine: &Path) -> u64 {
+    let entries = fs::read_dir(quarantine).unwrap().flatten();
+    let files = entries.flat_map(|entry| fs::read_dir(entry.path().join("content")).unwrap());
+    files.map(|file| file.unwrap().metadata().unwrap().blocks() * 512).sum()
+}
+
+pub(super) fn holes_are_kept() {
+    let project = Project::new();
+    let run = project.run("echo begin > x; truncate -s 4G x; mv x .envrc");
+    run.caught(&[".envrc"]);
+    assert!(disk_of(&project.quarantine()) < 1 << 20, "{}", disk_of(&project.quarantine()));
+    let id = run.caught[0].id.clone().unwrap();
+    let path = quarantine::restore(&project.quarantine(), &id, Incomplete::Refuse).unwrap();
+    let facts = path.metadata().unwrap();
+    assert_eq!(facts.len(), 4 << 30);
+    assert!(facts.blocks() * 512 < 1 << 20, "{}", facts.blocks());
+    let mut begin = [0; 6];
+    fs::File::open(path).unwrap().read_exact(&mut begin).unwrap();
+    assert_eq!(&begin, b"begin\n");
+}
+
+pub(super) fn a_part_is_not_restored_as_the_whole() {
+    let project = Project::new();
+    let run = project.run("head -c 70000000 /dev/zero | tr '\\0' x > x; mv x .envrc");
+    let [caught] = &run.caught[..] else { panic!("{run:#?}") };
+    assert!(caught.failed.is_none() && caught.lost.is_some(), "{caught:?}");
+    let id = caught.id.clone().unwrap();
+    let refused = quarantine::restore(&project.quarantine(), &id, Incomplete::Refuse).unwrap_err();
+    assert!(refused.to_string().ends_with("was kept: the first 67108864 bytes"), "{refused}");
+    assert!(!project.has(".envrc"));
+    quarantine::restore(&project.quarantine(), &id, Incomplete::Restore).unwrap();
+    assert_eq!(project.zone().join(".envrc").metadata().unwrap().len(), 64 << 20);
+    assert_eq!(quarantine::list(&project.quarantine()).len(), 1, "the entry stays");
+}
+
+pub(super) fn the_quarantine_has_a_bound() {
+    let project = Project::new();
+    let fill = |count: u32| {
+        for number in 0..count {
+            fs::create_dir_all(project.quarantine().join(format!("{number:x}/content"))).unwrap();
+        }
+    };
+    fill(1_998);
+    let sandbox = project.start();
+    let run =
+        sandbox.run("for i in 1 2 3 4; do mkdir d$i; echo x > d$i/t; mv d$i/t d$i/.envrc; done");
+    let kept = run.caught.iter().filter(|caught| caught.id.is_some()).count();
+    let lost = run.caught.iter().filter_map(|caught| caught.lost.as_deref());
+    let lost: Vec<&str> = lost.collect();
+    assert_eq!((kept, lost.len(), run.caught.len()), (2, 2, 4), "{run:#?}");
+    assert!(lost.iter().all(|why| why.contains("the quarantine is full")), "{lost:?}");
+    assert!((1..5).all(|number| !project.has(format!("d{number}/.envrc"))), "all are removed");
+    assert_eq!(quarantine::list(&project.quarantine()).len(), 2, "and none pushed out");
+    drop(sandbox);
+    let refused = project.start().tree.layers().unwrap_err().to_string();
+    assert!(refused.contains("zonekeep quarantine drop"), "{refused}");
+}
+
+pub(super) fn what_cannot_be_kept_is_not_said_to_be_there() {
+    let project = Project::new();
+    let sandbox = project.start();
+    // As if the disk were full: no entry can be made.
+    fs::remove_dir_all(project.quarantine()).unwrap();
+    fs::write(project.quarantine(), "").unwrap();
+    let run = sandbox.run("echo x > t; mv t .envrc");
+    let [caught] = &run.caught[..] else { panic!("{run:#?}") };
+    assert!(caught.id.is_none() && caught.failed.is_none() && caught.lost.is_some(), "{caught:?}");
+    assert!(!project.has(".envrc"));
 }

@@ -150,13 +150,19 @@ pub(super) fn notes(facts: &Facts<'_>) -> Vec<String> {
         ));
     }
     for (path, caught) in facts.caught {
-        notes.push(match &caught.failed {
-            None => format!(
+        notes.push(match (&caught.failed, &caught.lost) {
+            (None, Some(why)) if caught.path.is_empty() => format!("Note: Of guarded files {why}."),
+            (None, Some(why)) => format!(
+                "Note: '{path}' is a guarded file ({}), and what the command put there was \
+                 removed. Not all of it could be kept for the user: {why}. Tell the user.",
+                caught.pattern
+            ),
+            (None, None) => format!(
                 "Note: '{path}' is a guarded file ({}), and what the command put there was moved \
                  away. The user can restore it.",
                 caught.pattern
             ),
-            Some(why) => format!(
+            (Some(why), _) => format!(
                 "Note: '{path}' is a guarded file ({}) and could not be moved away: {why}. Tell \
                  the user.",
                 caught.pattern

@@ -482,13 +482,17 @@ fn unsettled(failed: &Failed) -> Caught {
         pattern: "all".to_owned(),
         id: None,
         failed: Some(failed.to_string()),
+        lost: None,
     }
 }
 
 fn caught_line(path: &str, caught: &Caught) -> String {
+    let lost = caught.lost.as_ref().map(|why| format!(", not all kept: {why}"));
+    let lost = lost.unwrap_or_default();
     match (&caught.id, &caught.failed) {
-        (_, Some(why)) => format!("{path} ({}): not moved away: {why}", caught.pattern),
-        (Some(id), None) => format!("{path} ({}): quarantine {id}", caught.pattern),
+        (_, Some(why)) => format!("{path} ({}): not moved away: {why}{lost}", caught.pattern),
+        (Some(id), None) => format!("{path} ({}): quarantine {id}{lost}", caught.pattern),
+        (None, None) if !lost.is_empty() => format!("{path} ({}): removed{lost}", caught.pattern),
         (None, None) => format!("{path} ({}): put back", caught.pattern),
     }
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use zonekeep_policy::path::{RelPath, escape};
 
 use super::Zone;
-use crate::quarantine::{Entry, Item, Kind, Store};
+use crate::quarantine::{Entry, Item, Kind, Room, Store};
 use crate::report::Caught;
 
 /// How many files are held open.
@@ -60,6 +60,8 @@ struct Holding {
     /// Why it is still there.
     stuck: Option<String>,
     failed: Option<String>,
+    /// Why not all of it was kept.
+    lost: Option<String>,
     slots: BTreeMap<Vec<u8>, Slot>,
     left_out: u64,
     store: Option<Store>,
@@ -76,6 +78,8 @@ pub(super) struct Held {
     bytes: u64,
     /// Paths that there was no room for.
     more: u64,
+    /// What the quarantine can still take, once something is to be kept.
+    room: Option<Room>,
 }
 
 /// A path that is being taken; `None` where there are too many.
@@ -92,6 +96,7 @@ impl Held {
             items: 0,
             bytes: 0,
             more: 0,
+            room: None,
         }
     }
 
@@ -112,6 +117,7 @@ impl Held {
             pattern: pattern.to_owned(),
             stuck: None,
             failed: None,
+            lost: None,
             slots: BTreeMap::new(),
             left_out: 0,
             store: None,
@@ -175,6 +181,7 @@ impl Held {
 
     /// Copies all that is held open, as it is by now.
     fn close_all(&mut self) {
+        let quarantine = &self.quarantine;
         for holding in &mut self.holdings {
             for slot in holding.slots.values_mut() {
                 let (file, older) = (slot.content.file.take(), slot.content.older.take());
@@ -184,12 +191,14 @@ impl Held {
                     _ => older,
                 };
                 let Some(file) = file else { continue };
-                let copied = store(&mut holding.store, &self.quarantine)
-                    .and_then(|store| slot.content.copy(&file, store, &mut self.bytes));
-                if let Err(error) = copied
-                    && holding.failed.is_none()
-                {
-                    holding.failed = Some(format!("its content could not be kept: {error}"));
+                let room = self.room.get_or_insert_with(|| Room::of(quarantine));
+                let copied = store(&mut holding.store, quarantine, room)
+                    .and_then(|store| slot.content.copy(&file, store, &mut self.bytes, room));
+                match copied {
+                    Ok(()) => {}
+                    Err(error) => {
+                        holding.lost.get_or_insert_with(|| format!("{error}"));
+                    }
                 }
             }
         }
@@ -200,18 +209,23 @@ impl Held {
     pub(super) fn settle(&mut self, zones: &[Zone]) -> Vec<Caught> {
         self.close_all();
         let mut caught = Vec::new();
+        let quarantine = &self.quarantine;
         for holding in self.holdings.drain(..) {
             let Some(zone) = zones.get(holding.zone) else { continue };
-            caught.push(holding.finish(zone, &self.quarantine));
+            let room = self.room.get_or_insert_with(|| Room::of(quarantine));
+            caught.push(holding.finish(zone, quarantine, room));
         }
         if self.more > 0 {
             caught.push(Caught {
                 path: String::new(),
                 pattern: String::new(),
                 id: None,
-                failed: Some(format!("{} more were removed without being kept", self.more)),
+                failed: None,
+                lost: Some(format!("{} more were removed without being kept", self.more)),
             });
         }
+        // Entries may be dropped by the user before more is caught.
+        self.room = None;
         self.index.clear();
         (self.items, self.bytes, self.more) = (0, 0, 0);
         caught
@@ -219,30 +233,39 @@ impl Held {
 }
 
 impl Content {
-    fn copy(&mut self, file: &File, store: &mut Store, used: &mut u64) -> io::Result<()> {
+    fn copy(
+        &mut self,
+        file: &File,
+        store: &mut Store,
+        used: &mut u64,
+        room: &mut Room,
+    ) -> io::Result<()> {
         let number = self.stored.map(|(number, ..)| number);
-        let stored = store.keep(file, MAX_BYTES.saturating_sub(*used), number)?;
-        *used += stored.size;
+        let most = MAX_BYTES.saturating_sub(*used).min(room.bytes);
+        let stored = store.keep(file, most, number)?;
+        *used += stored.data;
+        room.bytes = room.bytes.saturating_sub(stored.data);
         self.stored = Some((stored.number, stored.size, stored.truncated));
         Ok(())
     }
 }
 
 impl Holding {
-    fn finish(mut self, zone: &Zone, quarantine: &Path) -> Caught {
+    fn finish(mut self, zone: &Zone, quarantine: &Path, room: &mut Room) -> Caught {
         let host = join(zone.host.as_os_str().as_bytes(), &self.path);
         let mut caught = Caught {
             path: escape(&host),
             pattern: self.pattern.clone(),
             id: None,
             failed: self.stuck.take().or(self.failed.take()),
+            lost: self.lost.take().or_else(|| self.cut()),
         };
         if self.slots.is_empty() {
             return caught;
         }
         let mut slot = None;
         std::mem::swap(&mut slot, &mut self.store);
-        let written = store(&mut slot, quarantine).and_then(|store| {
+        let written = store(&mut slot, quarantine, room).and_then(|store| {
             let entry = self.entry(zone, store);
             store.finish(&entry).map(|()| entry.id)
         });
@@ -250,11 +273,17 @@ impl Holding {
             Ok(id) => caught.id = Some(id),
             Err(error) => {
                 let _ = slot.map(Store::discard);
-                let why = format!("it was removed, but could not be kept: {error}");
-                caught.failed.get_or_insert(why);
+                caught.lost.get_or_insert_with(|| error.to_string());
             }
         }
         caught
+    }
+
+    /// Says that only a part was kept, where that is so.
+    fn cut(&self) -> Option<String> {
+        let is_cut = |slot: &Slot| slot.content.stored.is_some_and(|(.., cut)| cut);
+        let cut = self.left_out > 0 || self.slots.values().any(is_cut);
+        cut.then(|| "it is larger than what is kept of one file or at once".to_owned())
     }
 
     fn entry(&self, zone: &Zone, store: &Store) -> Entry {
@@ -293,10 +322,18 @@ impl Slot {
     }
 }
 
-fn store<'s>(store: &'s mut Option<Store>, quarantine: &Path) -> io::Result<&'s mut Store> {
+fn store<'s>(
+    store: &'s mut Option<Store>,
+    quarantine: &Path,
+    room: &mut Room,
+) -> io::Result<&'s mut Store> {
     match store {
         Some(store) => Ok(store),
-        None => Ok(store.insert(Store::new(quarantine)?)),
+        None => {
+            room.check()?;
+            room.entries -= 1;
+            Ok(store.insert(Store::new(quarantine)?))
+        }
     }
 }
 

@@ -55,6 +55,7 @@ use super::tree::Fixed;
 use super::{Trouble, Try};
 use crate::activity::{Quiet, Runs};
 use crate::plan::{Access, Backend, Plan, Watch};
+use crate::quarantine::Room;
 use crate::report::Caught;
 
 /// The longest path below a zone that is looked at, in bytes: the longest that
@@ -130,6 +131,8 @@ impl Guard {
     /// Looks at all writable zones and watches them.
     pub(crate) fn start(plan: &Plan, watch: &Watch, quiet: Option<Quiet>) -> Result<Self, Trouble> {
         let what = || "watch the writable directories".to_owned();
+        // What a command plants must be removed, and what is removed must be kept.
+        Room::of(&watch.quarantine).check().during(|| "guard files".to_owned())?;
         let (watches, failed) = Watches::new();
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags).during(what)?;

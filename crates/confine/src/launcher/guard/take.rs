@@ -14,7 +14,7 @@ use super::judge::Spot;
 use super::keys::Keys;
 use super::{Guard, MAX_PATH};
 use crate::quarantine::Kind;
-use crate::quarantine::handles::{Made, open_file, path_of, put_file};
+use crate::quarantine::handles::{Content, Made, open_file, path_of, put_file};
 
 /// How often a directory is listed until nothing is in it.
 const MAX_ROUNDS: u32 = 32;
@@ -40,7 +40,7 @@ impl Guard {
         let put = match kept.good() {
             Some(What::File(bytes)) => {
                 let made = Made { mode: kept.mode, owner: Some(kept.owner) };
-                put_file(spot.dir, spot.name, made, &mut &bytes[..])
+                put_file(spot.dir, spot.name, made, Content::Bytes(bytes))
             }
             Some(What::Link(link)) => {
                 rustix::fs::symlinkat(&link[..], spot.dir, spot.name).map_err(io::Error::from)

@@ -8,6 +8,7 @@ mod cgroup_mount;
 mod core_pattern;
 mod devices;
 mod firmware;
+mod inotify;
 mod kernel_log;
 mod kernel_memory;
 mod kernel_symbols;
@@ -36,6 +37,7 @@ pub(super) const ALL: &[&Attack] = &[
     &core_pattern::ATTACK,
     &devices::ATTACK,
     &firmware::ATTACK,
+    &inotify::ATTACK,
     &kernel_log::ATTACK,
     &kernel_memory::ATTACK,
     &kernel_symbols::ATTACK,
