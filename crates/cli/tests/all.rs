@@ -47,6 +47,7 @@ mod run_stdio;
 mod run_terminal;
 mod schema;
 mod second_mounts;
+mod sensitive;
 mod shell;
 mod shell_session;
 mod shown;

@@ -66,7 +66,7 @@ aproval: { mode: tool }
     2 |   mdoe: direct
       |   ^^^^
       |
-      = help: did you mean 'mode'? known keys: mode, root, zones, paths, working_dir, home, network, secrets, require_os_sandbox, limits, backend, prove, env, pass_env, guard, allow_hard_links
+      = help: did you mean 'mode'? known keys: mode, root, zones, paths, working_dir, home, network, secrets, require_os_sandbox, limits, backend, prove, env, pass_env, guard, allow_hard_links, allow_sensitive
 
     error[bad_value]: 'sandbox.zones.input.mode' cannot be 'read'
      --> zonekeep.yaml:4:32
@@ -134,7 +134,7 @@ fn problems_are_data_with_json() {
           "line": 4,
           "column": 3,
           "source": "  netwrok: false",
-          "hint": "did you mean 'network'? known keys: mode, root, zones, paths, working_dir, home, network, secrets, require_os_sandbox, limits, backend, prove, env, pass_env, guard, allow_hard_links"
+          "hint": "did you mean 'network'? known keys: mode, root, zones, paths, working_dir, home, network, secrets, require_os_sandbox, limits, backend, prove, env, pass_env, guard, allow_hard_links, allow_sensitive"
         }
       ],
       "hosts": []

@@ -56,7 +56,7 @@ fn an_invalid_file_is_an_error_and_the_search_does_not_pass_it_over() {
     1 | sandbox: { zonse: {} }
       |            ^^^^^
       |
-      = help: did you mean 'zones'? known keys: mode, root, zones, paths, working_dir, home, network, secrets, require_os_sandbox, limits, backend, prove, env, pass_env, guard, allow_hard_links
+      = help: did you mean 'zones'? known keys: mode, root, zones, paths, working_dir, home, network, secrets, require_os_sandbox, limits, backend, prove, env, pass_env, guard, allow_hard_links, allow_sensitive
 
     error: zonekeep.yaml has 1 problem(s)
 

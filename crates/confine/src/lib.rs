@@ -29,6 +29,8 @@ pub mod prove;
 #[cfg(target_os = "linux")]
 pub mod quarantine;
 #[cfg(target_os = "linux")]
+pub mod sensitive;
+#[cfg(target_os = "linux")]
 pub mod signals;
 #[cfg(target_os = "linux")]
 pub mod stdio;
@@ -42,6 +44,6 @@ mod wire;
 #[cfg(not(target_os = "linux"))]
 mod macos;
 #[cfg(not(target_os = "linux"))]
-pub use macos::{activity, launcher, links, probe, prove, signals, tree};
+pub use macos::{activity, launcher, links, probe, prove, sensitive, signals, tree};
 
 pub use report::{Caught, Layers, Over};

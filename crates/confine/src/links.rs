@@ -164,7 +164,7 @@ impl HardLinks {
 
     fn fix(&self, place: &Place) -> Fixed {
         let below = PathBuf::from(OsStr::from_bytes(place.path.as_bytes()));
-        Fixed { zone: self.zones[place.zone].clone(), below }
+        Fixed { zone: self.zones[place.zone].clone(), below, access: Access::Ro }
     }
 }
 

@@ -273,6 +273,9 @@ pub struct ZoneRules {
     /// Places of writable zones in which no name can be removed, replaced or moved away.
     #[serde(with = "paths")]
     pub keep_names: Vec<PathBuf>,
+    /// Places in zones that commands cannot look into: credentials.
+    #[serde(with = "paths")]
+    pub hidden: Vec<PathBuf>,
 }
 
 /// What a sandbox is made of: everything that holds for all its commands.

@@ -25,6 +25,7 @@ pub mod policy;
 pub mod profile;
 pub mod run;
 pub mod secret;
+pub mod sensitive;
 pub mod shell;
 pub mod source;
 pub mod taint;

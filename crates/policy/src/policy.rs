@@ -275,6 +275,8 @@ pub struct Policy {
     /// Patterns of files that commands may write although they have other names outside
     /// the writable zones.
     pub allow_hard_links: Vec<Ruled<String>>,
+    /// Patterns of credentials in granted directories that are not hidden.
+    pub allow_sensitive: Vec<Ruled<String>>,
     /// What becomes of questions.
     pub consent: Ruled<Consent>,
     /// How deep workers may call workers.
@@ -323,6 +325,7 @@ impl Policy {
             prove: Ruled::default(),
             guards: Guards::default(),
             allow_hard_links: Vec::new(),
+            allow_sensitive: Vec::new(),
             consent: Ruled::default(),
             max_depth: Ruled::default_of(5),
             run: RunDefaults::default(),

@@ -70,6 +70,7 @@ pub fn tightened(old: &Policy, new: &Policy) -> Tightened {
         prove,
         guards,
         allow_hard_links,
+        allow_sensitive,
         consent,
         max_depth,
         run,
@@ -114,6 +115,11 @@ pub fn tightened(old: &Policy, new: &Policy) -> Tightened {
         backend: compared.kept("sandbox.backend", &old.backend, backend, backend_holds),
         prove: compared.kept("sandbox.prove", &old.prove, prove, |old, new| new >= old),
         guards: compared.guards(&old.guards, guards),
+        allow_sensitive: compared.listed(
+            "sandbox.allow_sensitive",
+            &old.allow_sensitive,
+            allow_sensitive,
+        ),
         allow_hard_links: compared.listed(
             "sandbox.allow_hard_links",
             &old.allow_hard_links,

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use zonekeep_confine::plan::Access;
+use zonekeep_confine::runtime::secrets_below;
 use zonekeep_files::{Fault, HostStore, Store};
 use zonekeep_policy::guard::Guard;
 use zonekeep_policy::limit::Limits;
@@ -15,6 +16,7 @@ use zonekeep_policy::planted::hooks_dirs;
 use zonekeep_policy::policy::{
     BackendChoice, Consent, Layout, Network, OsSandbox, is_never_passed,
 };
+use zonekeep_policy::sensitive::Sensitive;
 use zonekeep_policy::{AgentPath, Approval, At, Mode, Policy, RelPath, Zone};
 
 use crate::command::{Placed, most_memory};
@@ -156,6 +158,14 @@ pub(crate) struct Ground {
     /// How much of `missing` is the sandbox root, which gets a `.gitignore`.
     root_depth: usize,
     made: OnceLock<Arc<dyn Store>>,
+    /// Credentials that are not handed out with it.
+    pub(crate) hidden: Sensitive,
+}
+
+/// Returns what is hidden in a granted directory.
+pub(crate) fn hidden(policy: &Policy, real: &Path) -> Sensitive {
+    let allow = policy.allow_sensitive.iter().map(|pattern| pattern.value.clone());
+    Sensitive::new(secrets_below(real), allow.collect())
 }
 
 impl Ground {
@@ -177,7 +187,7 @@ impl Ground {
             return Some(Arc::clone(store));
         }
         // Somebody else may have made it meanwhile.
-        let store = self.base.subtree(&self.missing).ok()?;
+        let store = self.base.subtree(&self.missing).ok()?.hiding(self.hidden.clone());
         Some(Arc::clone(self.made.get_or_init(|| Arc::new(store))))
     }
 
@@ -385,7 +395,8 @@ fn open_zone(policy: &Policy, zone: &Zone) -> Result<Ground, Box<GroundError>> {
         true => policy.root.value.components().count().saturating_sub(above_root),
         false => 0,
     };
-    Ok(Ground { real, base, missing: missing_path, root_depth, made: OnceLock::new() })
+    let (hidden, made) = (hidden(policy, &real), OnceLock::new());
+    Ok(Ground { real, base, missing: missing_path, root_depth, made, hidden })
 }
 
 /// What Zonekeep's own state directory is, and everything below it.
@@ -539,6 +550,10 @@ pub(crate) fn reach(policy: &Policy, grounds: &[Ground]) -> BTreeSet<Reach> {
     }
     for pattern in policy.allow_hard_links.iter().filter(|pattern| from_file(&pattern.at)) {
         let what = format!("write files outside by hard links that match {}", pattern.value);
+        reach.insert(Reach { what, at: pattern.at.to_string() });
+    }
+    for pattern in policy.allow_sensitive.iter().filter(|pattern| from_file(&pattern.at)) {
+        let what = format!("read credentials in granted directories that match {}", pattern.value);
         reach.insert(Reach { what, at: pattern.at.to_string() });
     }
     reach.extend(networks(policy));

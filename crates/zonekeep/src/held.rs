@@ -80,7 +80,9 @@ impl Sandbox {
         match tree::handles(&plan, &launcher) {
             Ok(handles) => {
                 for ((mount, _), handle) in binds.iter().zip(handles) {
-                    let store: Arc<dyn Store> = Arc::new(HostStore::from_fd(handle));
+                    let Backing::Host(ground) = self.backing(*mount) else { continue };
+                    let store = HostStore::from_fd(handle).hiding(ground.hidden.clone());
+                    let store: Arc<dyn Store> = Arc::new(store);
                     let _ = self.held().stores[*mount].set(store);
                 }
             }

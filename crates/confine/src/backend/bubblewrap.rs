@@ -146,7 +146,8 @@ fn look(plan: &Plan, fixed: &[Fixed]) -> Result<(Vec<Expected>, Vec<Guarded>), T
                 result => result.during(what)?,
             };
             let identity = self::identity(found.as_fd()).during(what)?;
-            guarded.push(Guarded { host: host.clone(), at: at.clone() });
+            let access = path.access;
+            guarded.push(Guarded { host: host.clone(), at: at.clone(), access });
             expected.push(Expected { host, at, identity });
         }
         if !is_covered(plan, &zone.at, &zone.at) {
@@ -161,6 +162,7 @@ fn look(plan: &Plan, fixed: &[Fixed]) -> Result<(Vec<Expected>, Vec<Guarded>), T
 pub(crate) struct Guarded {
     pub(crate) host: PathBuf,
     pub(crate) at: PathBuf,
+    pub(crate) access: Access,
 }
 
 /// Returns whether something else than the entry at `by` is seen at `at`.
@@ -377,12 +379,14 @@ mod tests {
         std::fs::create_dir_all(dir.path().join("b/.git")).unwrap();
         std::os::unix::fs::symlink("/etc", dir.path().join("a/.vscode")).unwrap();
         let (a, b) = (dir.path().join("a"), dir.path().join("b"));
-        let fixed = |below: &str| Fixed { zone: "/a".into(), below: below.into() };
+        let fixed =
+            |below: &str| Fixed { zone: "/a".into(), below: below.into(), access: Access::Ro };
         let fixed = [".git/hooks", ".vscode", "gone", "b/.git"].map(fixed);
         let plan = plan(&[(&a, "/a"), (&b, "/a/b")]);
         let (expected, guarded) = look(&plan, &fixed).unwrap();
         // Not the link, not what is gone, and not what another zone covers.
-        let hooks = Guarded { host: a.join(".git/hooks"), at: "/a/.git/hooks".into() };
+        let hooks =
+            Guarded { host: a.join(".git/hooks"), at: "/a/.git/hooks".into(), access: Access::Ro };
         assert_eq!(guarded, [hooks]);
         let at: Vec<_> = expected.iter().map(|expected| expected.at.to_str().unwrap()).collect();
         assert_eq!(at, ["/a/.git/hooks", "/a", "/a/b"]);

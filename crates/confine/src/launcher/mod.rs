@@ -38,7 +38,7 @@ use self::first::First;
 use self::guard::Guard;
 use crate::activity::Quiet;
 use crate::links::{HardLinks, Shared};
-use crate::plan::{Backend, Plan};
+use crate::plan::{Access, Backend, Plan};
 use crate::sys::{self, Given, Side};
 use crate::wire::{self, Build, Built, Errand, Settled, What};
 
@@ -339,6 +339,14 @@ fn start(
             let linked = links.fixed(plan.backend);
             fixed.extend(linked.during(|| "protect files outside".to_owned())?);
         }
+        // What cannot be looked into need not be read-only, and must not be seen again.
+        let is_hidden = |path: &Fixed| {
+            let at = path.zone.join(&path.below);
+            plan.rules.hidden.iter().any(|hidden| at.starts_with(hidden))
+        };
+        fixed.retain(|path| !is_hidden(path));
+        // First, because a mount covers those in it.
+        fixed.splice(..0, above_hidden(plan));
         Ok::<_, Trouble>((guard, fixed, links.shared()))
     };
     if plan.backend == Backend::Namespaces {
@@ -377,6 +385,23 @@ fn start(
         }
     };
     Ok(Started { guard, shared, init, life })
+}
+
+/// Returns the directories of writable zones that hidden paths lie in, the outer ones
+/// first. Moved elsewhere, they would be known by other names to the next sandbox.
+fn above_hidden(plan: &Plan) -> Vec<Fixed> {
+    let mut above = std::collections::BTreeSet::new();
+    for zone in plan.zones().filter(|zone| zone.access == Access::Rw) {
+        for hidden in &plan.rules.hidden {
+            let Ok(below) = hidden.strip_prefix(&zone.at) else { continue };
+            let dirs = below.ancestors().skip(1).filter(|dir| !dir.as_os_str().is_empty());
+            above.extend(
+                dirs.map(|dir| (dir.components().count(), zone.at.clone(), dir.to_owned())),
+            );
+        }
+    }
+    let fix = |(_, zone, below)| Fixed { zone, below, access: Access::Rw };
+    above.into_iter().map(fix).collect()
 }
 
 /// What the first process of a sandbox has of the keeper's.

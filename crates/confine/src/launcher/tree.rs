@@ -213,7 +213,7 @@ fn clone_tree(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::mount::open_tree(CWD, path, flags)?)
 }
 
-/// A guarded path of a writable zone that exists.
+/// A path of a writable zone that exists, and that commands cannot move away.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fixed {
     /// The zone's place in the tree.
@@ -222,6 +222,8 @@ pub(crate) struct Fixed {
     /// The path below it.
     #[serde(with = "text")]
     pub(crate) below: PathBuf,
+    /// Whether it can still be written, as a directory that only stays where it is.
+    pub(crate) access: Access,
 }
 
 /// What every tree has, not in its place yet.
@@ -316,6 +318,8 @@ impl Ground {
         for path in fixed()? {
             root.fix(&path)?;
         }
+        // Last, so that nothing shows it again.
+        root.hide(plan.rules.hidden.iter().cloned())?;
         let attributes = Attributes { read_only: true, ..Attributes::default() };
         set_attached(root.mount.as_fd(), attributes, false)
             .during(|| "make the root read-only".to_owned())?;
@@ -503,7 +507,7 @@ impl Root {
         io::Write::write_all(&mut std::fs::File::from(file), content).during(what)
     }
 
-    /// Makes what is at a guarded path read-only, and its name immovable.
+    /// Makes the name of a path immovable, and what is there read-only where it is to be.
     fn fix(&self, path: &Fixed) -> Result<(), Trouble> {
         let what = || format!("guard {}", path.zone.join(&path.below).display());
         let zone = self.open(&path.zone, OFlags::PATH | OFlags::DIRECTORY).during(what)?;
@@ -516,7 +520,11 @@ impl Root {
             result => result.during(what)?,
         };
         let mount = clone_of(target.as_fd()).during(what)?;
-        attach_read_only(mount.as_fd(), target.as_fd()).during(what)
+        match path.access {
+            Access::Ro => attach_read_only(mount.as_fd(), target.as_fd()),
+            Access::Rw => attach(mount.as_fd(), target.as_fd(), Path::new("")),
+        }
+        .during(what)
     }
 
     fn proc_dir(&self, proc: &OwnedFd, plan: &Plan) -> Result<(), Trouble> {
@@ -552,7 +560,7 @@ impl Root {
     ) -> Result<(), Trouble> {
         let dev = Path::new("/dev");
         self.directory(dev, 0o755).during(|| "make /dev".to_owned())?;
-        self.hide_proc()?;
+        self.hide(PROC_HIDDEN.map(|name| Path::new("/proc").join(name)))?;
         for (name, source) in devices {
             self.place(source, &dev.join(name))?;
         }
@@ -572,9 +580,8 @@ impl Root {
         scratch.place(self, "shm", &dev.join("shm"), 0o1777)
     }
 
-    /// Puts something that nobody can open over the parts of `/proc` that tell
-    /// too much.
-    fn hide_proc(&self) -> Result<(), Trouble> {
+    /// Puts something that nobody can open over paths that tell too much.
+    fn hide(&self, paths: impl IntoIterator<Item = PathBuf>) -> Result<(), Trouble> {
         let what = || "make something that cannot be opened".to_owned();
         let (file, dir) = (Path::new("/.closed-file"), Path::new("/.closed-dir"));
         self.empty_file(file).during(what)?;
@@ -583,10 +590,12 @@ impl Root {
         rustix::fs::mkdirat(&self.mount, below_root(dir), Mode::empty()).during(what)?;
         let [file_at, dir_at] = [file, dir].map(|path| self.open(path, OFlags::PATH));
         let (file_at, dir_at) = (file_at.during(what)?, dir_at.during(what)?);
-        for name in PROC_HIDDEN {
-            let path = Path::new("/proc").join(name);
+        for path in paths {
             let what = || format!("hide {}", path.display());
-            let Ok(target) = self.open(&path, OFlags::PATH) else { continue };
+            let target = match self.open(&path, OFlags::PATH | OFlags::NOFOLLOW) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                opened => opened.during(what)?,
+            };
             let stat = rustix::fs::fstat(&target).during(what)?;
             let closed = match FileType::from_raw_mode(stat.st_mode) {
                 FileType::Directory => &dir_at,

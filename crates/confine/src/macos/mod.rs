@@ -6,5 +6,6 @@ pub mod launcher;
 pub mod links;
 pub mod probe;
 pub mod prove;
+pub mod sensitive;
 pub mod signals;
 pub mod tree;

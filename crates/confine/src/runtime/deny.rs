@@ -6,6 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
+use zonekeep_policy::path::RelPath;
+
 /// Secrets below a home directory, anybody's.
 const HOME_SECRETS: &[&str] = &[
     // Keys and passwords.
@@ -202,6 +204,17 @@ impl Deny {
             _ => None,
         }
     }
+}
+
+/// Returns the secrets that lie below a directory without links in it, whether they exist
+/// or not; none where the directory is one itself.
+pub fn secrets_below(dir: &Path) -> Vec<RelPath> {
+    let deny = Deny::new(std::env::home_dir());
+    let home = deny.home_of(dir);
+    let system = SECRETS.iter().map(PathBuf::from);
+    let own = home.iter().flat_map(|home| HOME_SECRETS.iter().map(|secret| home.join(secret)));
+    let below = system.chain(own).filter_map(|secret| RelPath::below(dir, &secret));
+    below.filter(|path| !path.is_root()).collect()
 }
 
 fn refuses_in(home: &Path, path: &Path) -> bool {

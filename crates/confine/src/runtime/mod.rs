@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::plan::{Entry, Network};
+pub use deny::secrets_below;
 use look::Look;
 use tools::Tools;
 use tree::Tree;

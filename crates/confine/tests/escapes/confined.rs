@@ -14,10 +14,12 @@ use zonekeep_confine::plan::{
     ZoneRules,
 };
 use zonekeep_confine::runtime::{self, Host, Settings};
+use zonekeep_confine::sensitive;
 use zonekeep_confine::tree::{Ended, Failed, Launcher, Tree};
 use zonekeep_policy::guard::Guards;
 use zonekeep_policy::limit::Limits;
 use zonekeep_policy::planted::CommandGuards;
+use zonekeep_policy::sensitive::Sensitive;
 
 use crate::attack::Given;
 use crate::scene::{MAX_MEMORY, MAX_PROCESSES, Scene};
@@ -167,6 +169,11 @@ fn plan(backend: Backend, scene: &Scene, argv: &[String]) -> (Plan, BTreeMap<OsS
     if scene.dir().join("kept").is_dir() {
         entries.push(bind(scene.dir().join("kept"), "/kept", Access::Rw, Role::Zone));
         rules.keep_names = entries.last().map(|entry| entry.at().to_owned()).into_iter().collect();
+    }
+    if own {
+        let found = sensitive::find(&scene.rw(""), &Sensitive::default());
+        let hidden = found.iter().map(|path| Path::new("/rw").join(path.to_string()));
+        rules.hidden = hidden.collect();
     }
     entries.push(bind(scene.dir().join("ro"), "/ro", Access::Ro, Role::Zone));
     entries.push(bind(scene.attacker(), "/attacker", Access::Ro, Role::Tool));

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use zonekeep_policy::path::{RelPath, is_plain_name};
+use zonekeep_policy::sensitive::Sensitive;
 
 use super::{placing, sys};
 use crate::fault::Fault;
@@ -26,11 +28,16 @@ pub(super) struct HostDir {
     real: RelPath,
     /// Whether the descriptor's own position is still at the start.
     fresh: AtomicBool,
+    hidden: Arc<Sensitive>,
 }
 
 impl HostDir {
-    pub(super) fn new(fd: OwnedFd, real: RelPath) -> Self {
-        HostDir { fd, real, fresh: AtomicBool::new(true) }
+    pub(super) fn new(fd: OwnedFd, real: RelPath, hidden: Arc<Sensitive>) -> Self {
+        HostDir { fd, real, fresh: AtomicBool::new(true), hidden }
+    }
+
+    fn see(&self, name: &[u8]) -> Result<(), Fault> {
+        see(&self.hidden, &self.real.join(name))
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
@@ -79,6 +86,11 @@ impl HostDir {
     }
 }
 
+/// Fails for a path without links in it that is hidden, as for one without permission.
+pub(super) fn see(hidden: &Sensitive, path: &RelPath) -> Result<(), Fault> {
+    if hidden.hides(path) { Err(Errno::ACCESS.into()) } else { Ok(()) }
+}
+
 /// Refuses what is not one name: `..` above all.
 fn plain(name: &[u8]) -> Result<&[u8], Fault> {
     if is_plain_name(name) { Ok(name) } else { Err(Fault::Outside) }
@@ -91,14 +103,21 @@ impl Dir for HostDir {
 
     fn open_file(&self, name: &[u8]) -> Result<Box<dyn File>, Fault> {
         match sys::open_file(self.fd(), plain(name)?, OFlags::RDONLY) {
-            Ok(fd) => Ok(Box::new(HostFile::new(fd)?)),
+            Ok(fd) => {
+                self.see(name)?;
+                Ok(Box::new(HostFile::new(fd)?))
+            }
             Err(errno) => Err(self.open_fault(name, errno)),
         }
     }
 
     fn open_dir(&self, name: &[u8]) -> Result<Box<dyn Dir>, Fault> {
         match sys::open_dir(self.fd(), plain(name)?) {
-            Ok(fd) => Ok(Box::new(HostDir::new(fd, self.real.join(name)))),
+            Ok(fd) => {
+                self.see(name)?;
+                let hidden = Arc::clone(&self.hidden);
+                Ok(Box::new(HostDir::new(fd, self.real.join(name), hidden)))
+            }
             Err(errno) => Err(self.open_fault(name, errno)),
         }
     }
@@ -147,6 +166,7 @@ impl Dir for HostDir {
             Ok(fd) => fd,
             Err(errno) => return Err(self.open_fault(name, errno)),
         };
+        self.see(name)?;
         let file = HostFile::new(fd)?;
         placing::append(self, name, &file, content)
     }
@@ -181,6 +201,10 @@ impl Dir for HostDir {
         to_name: &[u8],
         overwrite: Overwrite,
     ) -> Result<Option<()>, Fault> {
+        // Under another name it would be seen.
+        if self.hidden.hides_in(&self.real.join(plain(name)?)) {
+            return Err(Errno::ACCESS.into());
+        }
         let Some(to) = to.as_any().downcast_ref::<HostDir>() else { return Ok(None) };
         match placing::rename(self, plain(name)?, to, plain(to_name)?, overwrite) {
             Ok(()) => {

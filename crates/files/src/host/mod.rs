@@ -7,10 +7,12 @@ mod sys;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use zonekeep_policy::path::RelPath;
+use zonekeep_policy::sensitive::Sensitive;
 
 use self::dir::{HostDir, HostFile};
 use crate::fault::Fault;
@@ -31,6 +33,7 @@ pub enum Lookup {
 pub struct HostStore {
     root: OwnedFd,
     lookup: Lookup,
+    hidden: Arc<Sensitive>,
 }
 
 impl HostStore {
@@ -49,7 +52,7 @@ impl HostStore {
             true => Lookup::Openat2,
             false => Lookup::Walk,
         };
-        HostStore { root, lookup }
+        HostStore { root, lookup, hidden: Arc::default() }
     }
 
     /// Uses a given way to look paths up; both hold the same rules.
@@ -57,6 +60,22 @@ impl HostStore {
     pub fn with_lookup(mut self, lookup: Lookup) -> Self {
         self.lookup = lookup;
         self
+    }
+
+    /// Hides credentials: they can be neither opened nor moved, whichever link leads there.
+    #[must_use]
+    pub fn hiding(mut self, hidden: Sensitive) -> Self {
+        self.hidden = Arc::new(hidden);
+        self
+    }
+
+    /// Fails for a path without links in it that is hidden.
+    fn see(&self, path: &RelPath) -> Result<(), Fault> {
+        dir::see(&self.hidden, path)
+    }
+
+    fn dir(&self, fd: OwnedFd, real: RelPath) -> Box<dyn Dir> {
+        Box::new(HostDir::new(fd, real, Arc::clone(&self.hidden)))
     }
 
     /// Returns how paths are looked up.
@@ -76,7 +95,7 @@ impl HostStore {
         for name in path.names() {
             fd = sys::open_dir(fd.as_fd(), name)?;
         }
-        Ok(HostStore { root: fd, lookup: self.lookup })
+        Ok(HostStore { root: fd, lookup: self.lookup, hidden: Arc::clone(&self.hidden) })
     }
 
     /// Names what is missing for a file that a lookup in one call did not give.
@@ -95,13 +114,16 @@ impl AsFd for HostStore {
 impl Store for HostStore {
     fn root(&self) -> Result<Box<dyn Dir>, Fault> {
         let fd = sys::open_dir(self.root.as_fd(), b".")?;
-        Ok(Box::new(HostDir::new(fd, RelPath::root())))
+        Ok(self.dir(fd, RelPath::root()))
     }
 
     fn open_plain_dir(&self, path: &RelPath) -> Result<Box<dyn Dir>, Fault> {
         if self.lookup == Lookup::Openat2 {
             match sys::open_plain_dir_beneath(self.root.as_fd(), path) {
-                Ok(fd) => return Ok(Box::new(HostDir::new(fd, path.clone()))),
+                Ok(fd) => {
+                    self.see(path)?;
+                    return Ok(self.dir(fd, path.clone()));
+                }
                 Err(Errno::LOOP) => return Err(Fault::Link { target: None }),
                 Err(Errno::AGAIN | Errno::XDEV | Errno::NAMETOOLONG) => {}
                 Err(errno) => return Err(errno.into()),
@@ -126,7 +148,10 @@ impl Store for HostStore {
         if self.lookup == Lookup::Openat2 {
             // Without links in it, the path is the real path.
             match sys::open_plain_dir_beneath(self.root.as_fd(), path) {
-                Ok(fd) => return Ok(Box::new(HostDir::new(fd, path.clone()))),
+                Ok(fd) => {
+                    self.see(path)?;
+                    return Ok(self.dir(fd, path.clone()));
+                }
                 Err(Errno::LOOP | Errno::AGAIN | Errno::XDEV | Errno::NAMETOOLONG) => {}
                 Err(errno) => return Err(errno.into()),
             }
@@ -139,8 +164,11 @@ impl Store for HostStore {
             return self.explain(path);
         }
         match sys::open_file_beneath(self.root.as_fd(), path) {
-            Ok(fd) => Ok(Box::new(HostFile::new(fd)?)),
-            // A link as the last name, a circle, a race, or more than the kernel
+            Ok(fd) => {
+                self.see(path)?;
+                Ok(Box::new(HostFile::new(fd)?))
+            }
+            // A link, a circle, a race, or more than the kernel
             // takes at once: the walk tells which.
             Err(Errno::LOOP | Errno::AGAIN | Errno::NOTDIR | Errno::NAMETOOLONG) => {
                 self.explain(path)

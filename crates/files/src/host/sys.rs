@@ -39,19 +39,10 @@ fn file_flags(access: OFlags) -> OFlags {
     BASE | OFlags::NONBLOCK | OFlags::NOCTTY | access
 }
 
-/// How a path is looked up by the kernel, in one call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Links {
-    /// Any link on the way fails.
-    Refuse,
-    /// Links on the way are followed beneath the root.
-    Follow,
-}
-
-/// Opens a file beneath `root`, following links before the last name; see
-/// [`open_file`].
+/// Opens a file beneath `root`; see [`open_file`]. Any link fails with `ELOOP`, because it
+/// could lead to what is hidden.
 pub(super) fn open_file_beneath(root: BorrowedFd<'_>, path: &RelPath) -> Result<OwnedFd, Errno> {
-    linux::beneath(root, path.as_bytes(), file_flags(OFlags::RDONLY), Links::Follow)
+    linux::beneath(root, path.as_bytes(), file_flags(OFlags::RDONLY))
 }
 
 /// Opens a directory beneath `root`; any link fails with `ELOOP`.
@@ -61,7 +52,7 @@ pub(super) fn open_plain_dir_beneath(
 ) -> Result<OwnedFd, Errno> {
     // With NOFOLLOW a link at the end would look like a file.
     let flags = OFlags::CLOEXEC | OFlags::DIRECTORY;
-    let open = |access| linux::beneath(root, path.as_bytes(), flags | access, Links::Refuse);
+    let open = |access| linux::beneath(root, path.as_bytes(), flags | access);
     match open(OFlags::RDONLY) {
         Err(Errno::ACCESS) => open(linux::PASS),
         other => other,
@@ -70,7 +61,7 @@ pub(super) fn open_plain_dir_beneath(
 
 /// Returns whether the kernel can look paths up beneath a handle.
 pub(super) fn can_look_up(root: BorrowedFd<'_>) -> bool {
-    linux::beneath(root, b".", BASE | OFlags::DIRECTORY | linux::PASS, Links::Refuse).is_ok()
+    linux::beneath(root, b".", BASE | OFlags::DIRECTORY | linux::PASS).is_ok()
 }
 
 pub(super) use linux::{copy_range, each_entry, make_unnamed, name_unnamed, path_of, rename_new};
@@ -178,17 +169,14 @@ mod linux {
         rustix::fs::openat(at, name, flags | PASS, Mode::empty())
     }
 
-    // KERNEL(5.6): openat2; the caller walks where it is missing.
+    // KERNEL(5.6): openat2; the caller walks where it is missing, or where there are links.
     pub(super) fn beneath(
         root: BorrowedFd<'_>,
         path: &[u8],
         flags: OFlags,
-        links: Links,
     ) -> Result<OwnedFd, Errno> {
-        let mut resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        if links == Links::Refuse {
-            resolve |= ResolveFlags::NO_SYMLINKS;
-        }
+        let resolve =
+            ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
         let path = if path.is_empty() { b"." } else { path };
         let mut outcome = Err(Errno::AGAIN);
         for _ in 0..ATTEMPTS {
@@ -307,7 +295,6 @@ mod other {
         _root: BorrowedFd<'_>,
         _path: &[u8],
         _flags: OFlags,
-        _links: Links,
     ) -> Result<OwnedFd, Errno> {
         Err(Errno::NOSYS)
     }

@@ -92,6 +92,13 @@ const SANDBOX: Shape = Shape::Map(&[
          zones (hard links), by pattern; others are read-only for commands. Needs trust.",
     )
     .hint("write a list of patterns, such as [\"node_modules/**\"]"),
+    Key::new(
+        "allow_sensitive",
+        Shape::List(&Shape::Text),
+        "Credentials in granted directories, such as .ssh, that are not hidden, by pattern. \
+         Needs trust.",
+    )
+    .hint("write a list of patterns, such as [\".aws/**\"]"),
 ]);
 
 const LAYOUT: Shape = Shape::OneOf(&[

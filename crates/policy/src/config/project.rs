@@ -120,13 +120,17 @@ fn boundaries(policy: &mut Policy, sandbox: &Node, problems: &mut Problems) {
             policy.pass_env.push(Ruled::new(name.to_owned(), item.at()));
         }
     }
-    for item in sandbox.get("allow_hard_links").and_then(Node::items).unwrap_or_default() {
-        if let Some(pattern) = item.text()
-            && check_pattern(pattern, &item.mark, problems)
-        {
-            policy.allow_hard_links.push(Ruled::new(pattern.to_owned(), item.at()));
+    let mut patterns = |key: &str, list: &mut Vec<Ruled<String>>| {
+        for item in sandbox.get(key).and_then(Node::items).unwrap_or_default() {
+            if let Some(pattern) = item.text()
+                && check_pattern(pattern, &item.mark, problems)
+            {
+                list.push(Ruled::new(pattern.to_owned(), item.at()));
+            }
         }
-    }
+    };
+    patterns("allow_hard_links", &mut policy.allow_hard_links);
+    patterns("allow_sensitive", &mut policy.allow_sensitive);
     for (key, value) in sandbox.get("guard").into_iter().flat_map(Node::entries) {
         let guard = match value.text() {
             Some("allow") => Guard::Allow,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -13,6 +14,7 @@ use zonekeep_confine::plan::{
 };
 use zonekeep_confine::probe;
 use zonekeep_confine::runtime::{self, Host, Settings};
+use zonekeep_confine::sensitive;
 use zonekeep_confine::strength::{self, Held, Strength};
 use zonekeep_confine::tree::{Failed, Launcher, Tree};
 use zonekeep_confine::{Caught, Layers};
@@ -26,6 +28,7 @@ use super::weaker::{Confinement, Demand, Unconfined, lack};
 use super::{Command, Placed};
 use crate::error::Error;
 use crate::explain::run::HostLine;
+use crate::ground::hidden;
 use crate::sandbox::Sandbox;
 use crate::session::Backing;
 
@@ -270,6 +273,11 @@ impl Sandbox {
         let mut granted: Vec<Bind> = zones.chain(places).collect();
         // What lies in another one is placed after it, and so on top.
         granted.sort_by_key(|bind| bind.at.components().count());
+        let hidden = granted.iter().flat_map(|bind| {
+            let found = sensitive::find(&bind.host, &hidden(&self.shared().policy, &bind.host));
+            found.into_iter().map(|path| bind.at.join(OsStr::from_bytes(path.as_bytes())))
+        });
+        let hidden: Vec<PathBuf> = hidden.collect();
         let own_places: Vec<PathBuf> =
             granted.iter().filter(|bind| bind.host == bind.at).map(|b| b.host.clone()).collect();
         let mut host_env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
@@ -343,7 +351,9 @@ impl Sandbox {
         }
         let allow = self.shared().policy.allow_hard_links.iter();
         let allow_hard_links = allow.map(|pattern| pattern.value.clone()).collect();
-        let rules = ZoneRules { allow_hard_links, keep_names };
+        let rules = ZoneRules { allow_hard_links, keep_names, hidden };
+        let rules_hidden: Vec<String> =
+            rules.hidden.iter().map(|path| path.display().to_string()).collect();
         let plan = Plan {
             backend,
             entries,
@@ -358,6 +368,13 @@ impl Sandbox {
         notes.extend(left.iter().map(|(name, _)| {
             format!("{name} of the project file is not set where nothing confines commands")
         }));
+        if !rules_hidden.is_empty() {
+            notes.push(format!(
+                "credentials in granted directories are hidden unless sandbox.allow_sensitive has \
+                 them: {}",
+                rules_hidden.join(", ")
+            ));
+        }
         notes.extend(way.iter().flat_map(|way| way.notes.clone()));
         Ok(Planned { plan, env, notes, held, way })
     }
@@ -541,6 +558,15 @@ impl Sandbox {
             let zone = zone.host.display();
             return Err(Miss::Unavailable(format!(
                 "{zone} is read-only inside a directory that can be written, which it cannot hold"
+            )));
+        }
+        if backend == Backend::Landlock
+            && let Some(hidden) = plan.rules.hidden.first()
+        {
+            let hidden = hidden.display();
+            return Err(Miss::Unavailable(format!(
+                "{hidden} holds credentials, which it cannot hide in a granted directory; grant \
+                 another one, or list a pattern in sandbox.allow_sensitive"
             )));
         }
         let no_gate = |error: std::io::Error| {

@@ -89,8 +89,19 @@ pub(super) fn arguments(
             }
         }
     }
-    for Guarded { host, at } in fixed {
-        options.add([OsStr::new("--ro-bind-try"), host.as_ref(), at.as_ref()]);
+    for Guarded { host, at, access } in fixed {
+        let option = match access {
+            Access::Ro => "--ro-bind-try",
+            Access::Rw => "--bind-try",
+        };
+        options.add([OsStr::new(option), host.as_ref(), at.as_ref()]);
+    }
+    for bind in plan.zones() {
+        let hidden =
+            plan.rules.hidden.iter().filter_map(|at| Some((at, at.strip_prefix(&bind.at).ok()?)));
+        for (at, below) in hidden {
+            options.hide(at, exists(&bind.host.join(below)));
+        }
     }
     match launcher {
         Source::Path(path) => {
@@ -112,6 +123,19 @@ impl Options {
         self.0.extend(options.into_iter().map(|option| option.as_ref().to_owned()));
     }
 
+    /// Puts something empty over a path.
+    fn hide(&mut self, at: &Path, is: Option<FileType>) {
+        let [perms, mode, tmpfs, again] =
+            ["--perms", "0555", "--tmpfs", "--remount-ro"].map(OsStr::new);
+        match is {
+            Some(FileType::Directory) => {
+                self.add([perms, mode, tmpfs, at.as_ref(), again, at.as_ref()]);
+            }
+            Some(FileType::Symlink) | None => {}
+            Some(_) => self.add([OsStr::new("--ro-bind"), OsStr::new("/dev/null"), at.as_ref()]),
+        }
+    }
+
     /// Places a directory in memory.
     fn memory(&mut self, at: &Path, mode: &str, size: Option<u64>) {
         self.add(["--perms", mode]);
@@ -129,14 +153,8 @@ fn proc_and_dev(options: &mut Options) {
         options.add(["--ro-bind-try", &path, &path]);
     }
     for name in PROC_HIDDEN {
-        let path = format!("/proc/{name}");
-        match exists(Path::new(&path)) {
-            Some(FileType::Directory) => {
-                options.add(["--perms", "0555", "--tmpfs", &path, "--remount-ro", &path]);
-            }
-            Some(FileType::Symlink) | None => {}
-            Some(_) => options.add(["--ro-bind", "/dev/null", &path]),
-        }
+        let path = Path::new("/proc").join(name);
+        options.hide(&path, exists(&path));
     }
     options.add(["--dev", "/dev"]);
 }
@@ -214,7 +232,11 @@ mod tests {
             rules: ZoneRules::default(),
             prove: false,
         };
-        let fixed = [Guarded { host: "/host/out/.git".into(), at: "/output/.git".into() }];
+        let fixed = [Guarded {
+            host: "/host/out/.git".into(),
+            at: "/output/.git".into(),
+            access: Access::Ro,
+        }];
         let bwrap = Bwrap {
             path: PathBuf::from("/usr/bin/bwrap"),
             version: "0.8.0".into(),

@@ -20,6 +20,7 @@ use super::walk::View;
 use super::watches::Number;
 use super::{Guard, leads};
 use crate::launcher::tree::Fixed;
+use crate::plan::Access;
 use crate::quarantine::handles::open_file;
 
 /// A name in an open directory, and all that is known about where it is.
@@ -267,7 +268,7 @@ impl Guard {
     pub(super) fn fix(&mut self, spot: &Spot<'_>) {
         let Some(zone) = self.zones.get(spot.zone) else { return };
         let below = PathBuf::from(OsStr::from_bytes(spot.path.as_bytes()));
-        self.fixed.push(Fixed { zone: zone.at.clone(), below });
+        self.fixed.push(Fixed { zone: zone.at.clone(), below, access: Access::Ro });
     }
 
     /// Notes a directory that lies deeper than anybody looks.

@@ -7,6 +7,7 @@ mod file_handle;
 mod file_handle_made;
 mod hard_link_in;
 mod hard_link_out;
+mod hidden_keys;
 mod host_homes;
 mod host_run;
 mod host_state;
@@ -68,6 +69,7 @@ pub(super) const ALL: &[&Attack] = &[
     &file_handle_made::ATTACK,
     &hard_link_in::ATTACK,
     &hard_link_out::ATTACK,
+    &hidden_keys::ATTACK,
     &host_homes::ATTACK,
     &host_run::ATTACK,
     &host_state::ATTACK,

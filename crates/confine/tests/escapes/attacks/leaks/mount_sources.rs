@@ -1,4 +1,5 @@
-//! Looks for home directories of the host among the sources of mounts.
+//! Looks for home directories of the host among the sources of mounts. The kernel shows
+//! where each granted directory lies in its file system, and nothing else may be shown.
 
 use super::BASE;
 use crate::prelude::*;

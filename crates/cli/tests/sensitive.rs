@@ -1,0 +1,117 @@
+//! Credentials in granted directories.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use zonekeep_testkit::{Project, Run, is_root, skip};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_zonekeep");
+
+const CONFIG: &str = "sandbox:
+  mode: direct
+  zones:
+    data: { path: ./data, mode: rw, approval: { read: preApproved, write: preApproved, delete: preApproved } }
+  working_dir: /data
+";
+
+fn project(config: &str) -> Project {
+    Project::with_config(PROGRAM, config)
+        .file("data/.ssh/id_rsa", "KEY")
+        .file("data/ann/.netrc", "KEY")
+        .file("data/.pgpass", "KEY")
+        .file("data/.config/gh/hosts.yml", "KEY")
+        .file("data/.env", "open")
+        .link("data/link", ".ssh")
+}
+
+const SECRETS: [&str; 5] =
+    [".ssh/id_rsa", "ann/.netrc", ".pgpass", ".config/gh/hosts.yml", "link/id_rsa"];
+
+fn call(project: &Project, tool: &str, arguments: Value) -> Run {
+    project.zonekeep(["tool", tool, &arguments.to_string()])
+}
+
+fn has_own_tree(project: &Project) -> bool {
+    let run = project.zonekeep(["doctor", "--json"]);
+    let value: Value = serde_json::from_str(&run.stdout).unwrap();
+    let backend = value["examined"]["backend"].as_str().unwrap_or_default();
+    matches!(backend, "namespaces" | "bubblewrap")
+}
+
+#[test]
+fn commands_do_not_read_credentials_in_granted_directories() {
+    let project = project(CONFIG);
+    if !has_own_tree(&project) {
+        return skip("they are hidden by mounts of a tree of its own");
+    }
+    for path in SECRETS {
+        let run = project.zonekeep(["run", "--", "cat", path]);
+        assert!(run.exit != 0 && !run.stdout.contains("KEY"), "{path}: {run}");
+    }
+    assert_eq!(project.zonekeep(["run", "--", "cat", ".env"]).ok(), "open");
+    let explained = project.zonekeep(["explain", "run", "--", "true"]);
+    assert!(
+        explained.ok().contains("credentials in granted directories are hidden"),
+        "{explained}"
+    );
+    assert!(explained.ok().contains("/data/ann/.netrc"), "{explained}");
+    // A directory of --ro, and one that is named itself.
+    let data = project.path("data");
+    let [data, ssh] = [data.clone(), data.join(".ssh")].map(|path| path.display().to_string());
+    let run = project.zonekeep(["run", "--ro", &data, "--", "cat", &format!("{data}/.ssh/id_rsa")]);
+    assert!(run.exit != 0 && !run.stdout.contains("KEY"), "{run}");
+    let run = project.zonekeep(["run", "--ro", &ssh, "--", "cat", &format!("{ssh}/id_rsa")]);
+    assert_eq!(run.ok(), "KEY", "it was asked for by name");
+    if is_root() {
+        let run = project.zonekeep(["run", "--ro", "/etc", "--", "cat", "/etc/shadow"]);
+        assert!(run.exit != 0 && run.stdout.is_empty(), "{run}");
+        project.zonekeep(["run", "--ro", "/etc", "--", "cat", "/etc/passwd"]).ok();
+    }
+}
+
+#[test]
+fn file_tools_do_not_read_credentials_in_zones() {
+    let project = project(CONFIG);
+    for path in SECRETS {
+        let run = call(&project, "read_file", json!({ "path": format!("/data/{path}") }));
+        assert!(run.exit == 1 && !run.stdout.contains("KEY"), "{path}: {run}");
+        let copy = json!({ "from": format!("/data/{path}"), "to": "/data/copy" });
+        let run = call(&project, "copy_file", copy.clone());
+        assert!(run.exit == 1 && !project.exists("data/copy"), "{path}: {run}");
+        let run = call(&project, "move_file", copy);
+        assert!(run.exit == 1 && !project.exists("data/copy"), "{path}: {run}");
+    }
+    for dir in [".ssh", ".config"] {
+        let run =
+            call(&project, "move_file", json!({ "from": format!("/data/{dir}"), "to": "/data/x" }));
+        assert_eq!(run.exit, 1, "{dir}: {run}");
+        assert!(!project.exists("data/x"), "{dir}: {run}");
+    }
+    let found = call(&project, "search_files", json!({ "pattern": "KEY", "path": "/data" }));
+    assert!(!found.stdout.contains("id_rsa") && !found.stdout.contains("netrc"), "{found}");
+    assert_eq!(call(&project, "read_file", json!({ "path": "/data/.env" })).ok(), "open");
+}
+
+#[test]
+fn credentials_are_allowed_by_pattern_after_trust() {
+    let project = project(&format!("{CONFIG}  allow_sensitive: [\".ssh/**\"]\n"));
+    let read = |path: &str| call(&project, "read_file", json!({ "path": path }));
+    assert_snapshot!(read("/data/.ssh/id_rsa").to_string(), @"
+    exit 125
+    --- stdout
+
+    --- stderr
+    error: this project file reaches outside its own directory and is not trusted yet:
+      read credentials in granted directories that match .ssh/** (zonekeep.yaml:6)
+
+    hint: if you want this, run `zonekeep trust` in a terminal; it shows what the file opens and remembers your answer
+    ");
+    project.zonekeep(["trust", "--yes"]).ok();
+    assert_eq!(read("/data/.ssh/id_rsa").ok(), "KEY");
+    assert_eq!(read("/data/ann/.netrc").exit, 1);
+    if has_own_tree(&project) {
+        assert_eq!(project.zonekeep(["run", "--", "cat", ".ssh/id_rsa"]).ok(), "KEY");
+        assert_ne!(project.zonekeep(["run", "--", "cat", "ann/.netrc"]).exit, 0);
+    }
+}
