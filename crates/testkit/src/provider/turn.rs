@@ -10,6 +10,7 @@ pub struct Turn {
     pub(super) answer: Answer,
     pub(super) fault: Option<Fault>,
     pub(super) delay: Duration,
+    pub(super) together: usize,
     pub(super) content_type: Option<String>,
 }
 
@@ -84,7 +85,7 @@ impl Called {
 
 impl Turn {
     fn of(answer: Answer) -> Self {
-        Turn { answer, fault: None, delay: Duration::ZERO, content_type: None }
+        Turn { answer, fault: None, delay: Duration::ZERO, together: 0, content_type: None }
     }
 
     fn said(said: Said) -> Self {
@@ -225,6 +226,12 @@ impl Turn {
     /// Waits before the first word of the answer.
     pub fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;
+        self
+    }
+
+    /// Waits until the server has had so many requests.
+    pub fn together(mut self, requests: usize) -> Self {
+        self.together = requests;
         self
     }
 

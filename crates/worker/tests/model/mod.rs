@@ -7,7 +7,7 @@ use zonekeep_testkit::provider::Provider;
 use zonekeep_worker::model::{Delta, Message, Model, ModelError, Reply, Request};
 
 /// As long as anything that fails may take.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+pub(crate) const SOON: Duration = Duration::from_secs(240);
 
 pub(crate) fn user(text: &str) -> Message {
     Message::User { text: text.to_owned(), files: Vec::new() }

@@ -36,7 +36,7 @@ fn nothing_is_said_in_clear_where_https_is_asked_for() {
     let url = format!("https://{}/v1", listener.local_addr().unwrap());
     let heard = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
         let mut bytes = [0; 4096];
         let length = std::io::Read::read(&mut stream, &mut bytes).unwrap_or_default();
         bytes[..length].to_vec()
@@ -83,10 +83,9 @@ fn a_server_of_ones_own_needs_no_key_and_gets_none() {
 
 #[test]
 fn several_threads_can_ask_at_once() {
-    let turns = vec![Turn::text("hello").after(Duration::from_millis(200)); 8];
-    let provider = Provider::anthropic(turns);
+    // None is answered before all have asked.
+    let provider = Provider::anthropic(vec![Turn::text("hello").together(8); 8]);
     let model = open(&provider);
-    let start = Instant::now();
     thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
@@ -95,7 +94,6 @@ fn several_threads_can_ask_at_once() {
             });
         }
     });
-    assert!(start.elapsed() < Duration::from_millis(1500), "{:?}", start.elapsed());
     assert_eq!(provider.requests().len(), 8);
 }
 

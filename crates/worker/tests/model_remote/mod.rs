@@ -28,8 +28,8 @@ fn settings(provider: &Provider) -> models::Settings {
     };
     models::Settings {
         env: Arc::new(env),
-        connect: Duration::from_secs(5),
-        idle: Duration::from_secs(10),
+        connect: Duration::from_secs(120),
+        idle: Duration::from_secs(120),
         backoff: Duration::from_millis(1),
         ..models::Settings::new("/nowhere")
     }
