@@ -554,17 +554,20 @@ impl Sandbox {
         if backend == Backend::None && demand != Demand::Any {
             return Err(Miss::Weak("it is no OS sandbox".to_owned()));
         }
-        if let Some(zone) = unholdable(&plan) {
+        // Where nothing confines commands by choice, no rule is there to be broken; where
+        // nothing stands in for Landlock, it does not run what that would refuse.
+        let chosen = self.grant().backend().value == policy::BackendChoice::None;
+        if let Some(zone) = unholdable(&plan).filter(|_| !chosen) {
             let zone = zone.host.display();
             return Err(Miss::Unavailable(format!(
                 "{zone} is read-only inside a directory that can be written, which it cannot hold"
             )));
         }
-        if backend == Backend::Landlock
+        if (backend == Backend::Landlock || backend == Backend::None && !chosen)
             && let Some(hidden) = plan.rules.hidden.first()
         {
             let hidden = hidden.display();
-            return Err(Miss::Unavailable(format!(
+            return Err(Miss::Weak(format!(
                 "{hidden} holds credentials, which it cannot hide in a granted directory; grant \
                  another one, or list a pattern in sandbox.allow_sensitive"
             )));
@@ -674,7 +677,7 @@ fn unholdable(plan: &Plan) -> Option<&Bind> {
         above.any(|above| zone.host.starts_with(&above.host))
     };
     let mut zones = plan.zones().filter(|zone| zone.access == Access::Ro);
-    let weak = matches!(plan.backend, Backend::Landlock | Backend::Bubblewrap);
+    let weak = matches!(plan.backend, Backend::Landlock | Backend::Bubblewrap | Backend::None);
     zones.find(|zone| weak && is_inside(zone))
 }
 
