@@ -22,7 +22,7 @@ use zonekeep_confine::plan::{
 };
 use zonekeep_confine::probe;
 use zonekeep_confine::prove::prove;
-use zonekeep_confine::tree::{Ended, Event, Failed, Launcher, Process, Tree};
+use zonekeep_confine::tree::{self, Ended, Event, Failed, Launcher, Process, Tree};
 use zonekeep_policy::limit::Limits;
 
 /// How long anything may take.
@@ -48,6 +48,7 @@ const TESTS: &[(&str, Test)] = &[
     ("nothing_outlives_a_killed_keeper", nothing_outlives_a_killed_keeper),
     ("a_stopped_supervisor_ends_the_sandbox", a_stopped_supervisor_ends_the_sandbox),
     ("a_process_that_runs_away_is_ended", a_process_that_runs_away_is_ended),
+    ("handles_are_as_writable_as_their_zones", handles_are_as_writable_as_their_zones),
     ("mounts_below_a_read_only_zone_are_read_only", mounts_below_a_read_only_zone),
     ("too_many_processes_end_a_command", too_many_processes_end_a_command),
     ("too_much_memory_ends_a_command", too_much_memory_ends_a_command),
@@ -559,6 +560,34 @@ fn a_process_that_runs_away_is_ended(world: &World) {
         assert!(run.ended.left > 0, "{:?}", run.ended);
         assert_eq!(world.sh(&tree, "echo fine").output, "fine\n");
     }
+}
+
+/// Handles for file tools are read-only where the zone is, and lead nowhere else.
+fn handles_are_as_writable_as_their_zones(world: &World) {
+    use rustix::fs::{Mode, OFlags, openat};
+    // Those that commands of other backends get are plain directories.
+    if world.backend != Backend::Namespaces {
+        return;
+    }
+    let handles = tree::handles(&world.plan(), &launcher(world.lacks)).unwrap();
+    let [read_only, writable] = &handles[..] else { panic!("{handles:?}") };
+    let flags = OFlags::CREATE | OFlags::WRONLY;
+    let mode = Mode::from_raw_mode(0o600);
+    let refused = openat(read_only, "new", flags, mode).unwrap_err();
+    assert_eq!(refused, rustix::io::Errno::ROFS);
+    let refused = openat(read_only, "a.txt", OFlags::WRONLY, mode).unwrap_err();
+    assert_eq!(refused, rustix::io::Errno::ROFS);
+    openat(read_only, "a.txt", OFlags::RDONLY, mode).unwrap();
+    openat(writable, "new", flags, mode).unwrap();
+    assert!(world.host("out/new").exists());
+    for handle in &handles {
+        let above = openat(handle, "..", OFlags::PATH, mode).unwrap();
+        let identity = |fd| rustix::fs::fstat(fd).map(|stat| (stat.st_dev, stat.st_ino)).unwrap();
+        assert_eq!(identity(above.as_fd()), identity(handle.as_fd()));
+    }
+    // Nothing of it is mounted on the host.
+    let mounted = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    assert!(!mounted.contains(world.dir.path().to_str().unwrap()), "{mounted}");
 }
 
 /// Mounts in a zone are as read-only as the zone, also those that lie over others.
