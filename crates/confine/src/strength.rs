@@ -465,7 +465,13 @@ impl Table<'_> {
     }
 
     fn time_limit(&self) -> Strength {
-        full(Rule::TimeLimit, "rlimit, supervisor")
+        let (rule, by) = (Rule::TimeLimit, "rlimit, supervisor");
+        // KERNEL(6.12): Landlock 6. In a process namespace a supervisor that is stopped
+        // ends the sandbox.
+        match (self.layers.processes, self.layers.landlock) {
+            (true, _) | (false, 6..) => full(rule, by),
+            (false, _) => partly(rule, by, "commands can stop the process that watches the clock"),
+        }
     }
 
     fn tmp_limit(&self) -> Strength {
@@ -595,7 +601,7 @@ mod tests {
         kernel surface: full by seccomp, no capabilities
         memory limit: partly by rlimit, supervisor (each process by the kernel, all together twenty times a second; memory that can be shared is not counted)
         process limit: partly by supervisor (counted twenty times a second: a burst is seen after it began)
-        time limit: full by rlimit, supervisor
+        time limit: partly by rlimit, supervisor (commands can stop the process that watches the clock)
         limit of private files: not by nothing (the home directory is as large as the disk)
         everything ends: partly by supervisor (a process that starts others fast may get away)
         ");
@@ -617,7 +623,7 @@ mod tests {
         kernel surface: not by nothing (every system call can be made)
         memory limit: partly by rlimit, supervisor (each process by the kernel, all together twenty times a second; memory that can be shared is not counted)
         process limit: partly by supervisor (counted twenty times a second: a burst is seen after it began)
-        time limit: full by rlimit, supervisor
+        time limit: partly by rlimit, supervisor (commands can stop the process that watches the clock)
         limit of private files: not by nothing (the home directory is as large as the disk)
         everything ends: partly by supervisor (a process that starts others fast may get away)
         ");
