@@ -29,23 +29,35 @@ holds() {
     "$@" >/dev/null 2>&1 || { echo "NOT TRUE: $what"; exit 1; }
     echo "true: $what"
 }
+# Whether this machine fully enforces the boundaries of commands.
+enforced() { zonekeep doctor --json 2>/dev/null | grep -q '"enforced": *true'; }
 unseen() { ! grep -rq not-a-real-key-5521 "$copy"/state home; }
 
+if ! enforced; then
+    echo "# This machine does not fully enforce the boundaries of commands:"
+    works doctor || true
+    echo
+    echo "# Weaker enforcement is accepted below: commands that need no question ask now, and"
+    echo "# nobody is there to answer. The home is put in order without them."
+    sed -i -e 's/"Started as job 1", "is there", //' \
+        -e 's/expect: \["there: setup-old.txt".*/expect: "Cannot use shell_job"/' \
+        -e 's/"\[exit status 1\]"/"needs the user'"'"'s approval"/' replies.yaml
+fi
 echo "# What the assistant has."
 works check
 works work --list
 
 echo
 echo "# It tidies up. Nobody is there to answer questions."
-works work assistant 'Put my downloads in order.' --approve none
+works work assistant 'Put my downloads in order.' --approve none --accept-weaker
 
 echo
 echo "# It looks for keys."
-works work assistant 'Which keys can you find?' --approve none
+works work assistant 'Which keys can you find?' --approve none --accept-weaker
 
 echo
 echo "# It talks."
-printf '%s\n' 'hello' 'What was it about Jonas?' | works chat assistant --approve none
+printf '%s\n' 'hello' 'What was it about Jonas?' | works chat assistant --approve none --accept-weaker
 
 echo
 echo "# Whether all of that is true, without asking zonekeep:"

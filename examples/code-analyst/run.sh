@@ -29,8 +29,19 @@ holds() {
     "$@" >/dev/null 2>&1 || { echo "NOT TRUE: $what"; exit 1; }
     echo "true: $what"
 }
+# Whether this machine fully enforces the boundaries of commands.
+enforced() { zonekeep doctor --json 2>/dev/null | grep -q '"enforced": *true'; }
 unchanged() { [ -z "$(git -C repo status --porcelain --ignored)" ]; }
 
+if ! enforced; then
+    echo "# This machine does not fully enforce the boundaries of commands:"
+    works doctor || true
+    echo
+    echo "# Weaker enforcement is accepted below: commands that need no question ask now, and"
+    echo "# nobody is there to answer. The review is written without them."
+    sed -i -e 's/, "Give discounts", "+discount() {"\]/]/' \
+        -e 's/expect: \["total of 600.*/expect: "needs the user'"'"'s approval"/' replies.yaml
+fi
 echo "# What the analyst would get, and why it cannot hand its work to the fixer."
 works check
 works work --list
@@ -38,7 +49,7 @@ works explain worker fixer --from analyst || true
 
 echo
 echo "# The review. Nobody is there to answer questions, as in continuous integration."
-works work analyst 'Review the latest changes.' --approve none
+works work analyst 'Review the latest changes.' --approve none --accept-weaker
 
 echo
 echo "# Which commands ran, and what was said to the others?"

@@ -85,6 +85,9 @@ fn text(value: &Value) -> String {
 
 #[test]
 fn a_listed_service_of_the_machine_is_reached_by_all_its_names() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let service = Service::start(b"hello");
     let port = service.port;
     let project = project(&format!("[\"localhost:{port}\"]"));
@@ -107,6 +110,9 @@ fn a_listed_service_of_the_machine_is_reached_by_all_its_names() {
 
 #[test]
 fn what_is_not_listed_is_refused_at_once_and_in_words() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let (listed, other) = (Service::start(b"listed"), Service::start(b"other"));
     let project = project(&format!(
         "{{ allow: ['localhost:{}', 'example.test'], deny: ['bad.example.test'] }}",
@@ -136,6 +142,9 @@ fn what_is_not_listed_is_refused_at_once_and_in_words() {
 
 #[test]
 fn a_question_waits_with_the_connection() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let service = Service::start(b"asked");
     let port = service.port;
     let project = project(&format!("{{ ask: ['localhost:{port}'] }}"));
@@ -165,6 +174,9 @@ fn a_question_waits_with_the_connection() {
 
 #[test]
 fn a_call_chooses_only_out_of_what_is_allowed() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let (one, two) = (Service::start(b"one"), Service::start(b"two"));
     let project = project(&format!("['localhost:{}', 'localhost:{}']", one.port, two.port));
     let mut arguments = get(two.port, "localhost");
@@ -184,6 +196,9 @@ fn a_call_chooses_only_out_of_what_is_allowed() {
 
 #[test]
 fn limits_cut_what_is_over() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     static MUCH: [u8; 400_000] = [b'x'; 400_000];
     let service = Service::start(&MUCH);
     let project = project(&format!("['localhost:{}']", service.port));
@@ -275,6 +290,9 @@ fn a_connection_is_explained_with_its_rule_and_the_change_that_would_allow_it() 
 
 #[test]
 fn many_connections_at_once_find_somebody_listening() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let service = Service::start(b"x");
     let project = project(&format!("['localhost:{}']", service.port));
     let script = format!(

@@ -22,6 +22,9 @@ fn runs_commands(project: &Project) -> bool {
 
 #[test]
 fn more_calls_than_there_is_room_for_are_refused() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let mark = mark();
     let mut client = Client::open(&project, &[], &json!({}));
@@ -55,6 +58,9 @@ fn more_calls_than_there_is_room_for_are_refused() {
 
 #[test]
 fn an_id_that_is_under_way_is_not_taken_again() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let mark = mark();
     let mut client = Client::open(&project, &[], &json!({}));
@@ -127,6 +133,9 @@ fn requests(method: &str, params: &Value) -> Vec<u8> {
 
 #[test]
 fn a_client_that_does_not_read_does_not_fill_the_memory() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project().file("in/large.txt", "x\n".repeat(1_000));
     let read = json!({ "name": "read_file", "arguments": { "path": "/input/large.txt" } });
     let modern =

@@ -17,6 +17,9 @@ fn is_progress(message: &Value) -> bool {
 
 #[test]
 fn a_long_command_is_heard_while_it_runs() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let mut client = Client::open(&project, &[], &json!({}));
     let command = "echo first; sleep 0.5; echo second; sleep 0.5; echo third";
@@ -49,6 +52,9 @@ fn a_long_command_is_heard_while_it_runs() {
 
 #[test]
 fn much_output_does_not_become_many_notices() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let mut client = Client::open(&project, &[], &json!({}));
     let call = client.ask(
@@ -68,6 +74,9 @@ fn much_output_does_not_become_many_notices() {
 
 #[test]
 fn a_cancelled_command_is_ended_with_all_it_started() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let mark = mark();
     let mut client = Client::open(&project, &[], &json!({}));
@@ -85,6 +94,9 @@ fn a_cancelled_command_is_ended_with_all_it_started() {
 
 #[test]
 fn commands_in_the_background_outlive_their_call_and_not_the_server() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let mark = mark();
     let mut client = Client::open(&project, &[], &json!({}));
@@ -119,6 +131,9 @@ tools: [read_file, list_files]
 
 #[test]
 fn commands_in_the_background_are_counted() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let mark = mark();
     let mut client = Client::open(&project, &[], &json!({}));
@@ -140,6 +155,9 @@ fn commands_in_the_background_are_counted() {
 
 #[test]
 fn live_output_draws_nothing_on_the_users_screen() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let mut client = Client::open(&project, &[], &json!({}));
     let call = client.ask(
@@ -177,6 +195,9 @@ fn told(client: &mut Client) -> String {
 
 #[test]
 fn a_new_project_file_holds_from_then_on() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let mark = mark();
     let mut client = Client::open(&project, &[], &json!({}));

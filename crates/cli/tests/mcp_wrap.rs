@@ -156,6 +156,9 @@ fn greeter() -> u16 {
 
 #[test]
 fn a_wrapped_server_answers_and_gets_nothing_but_the_zones() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     if !has_python() {
         return;
     }
@@ -206,6 +209,9 @@ fn a_wrapped_server_answers_and_gets_nothing_but_the_zones() {
 
 #[test]
 fn a_worker_file_narrows_what_the_server_gets() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     if !has_python() {
         return;
     }
@@ -223,6 +229,9 @@ fn a_worker_file_narrows_what_the_server_gets() {
 
 #[test]
 fn all_ends_when_the_client_hangs_up() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     if !has_python() {
         return;
     }
@@ -249,6 +258,9 @@ fn all_ends_when_the_client_hangs_up() {
 
 #[test]
 fn signals_are_passed_on_and_then_all_ends() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     if !has_python() {
         return;
     }
@@ -270,6 +282,9 @@ fn signals_are_passed_on_and_then_all_ends() {
 
 #[test]
 fn all_ends_when_zonekeep_is_killed() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     if !has_python() {
         return;
     }
@@ -286,6 +301,9 @@ fn all_ends_when_zonekeep_is_killed() {
 
 #[test]
 fn a_client_that_speaks_over_a_socket_is_seen_to_hang_up() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
     if !has_python() {
@@ -309,6 +327,9 @@ fn a_client_that_speaks_over_a_socket_is_seen_to_hang_up() {
 
 #[test]
 fn what_cannot_start_says_so_beside_and_never_on_the_output() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let cases: [(&[&str], i32); 4] = [
         (&["mcp", "wrap", "--", "/no/such/server"], 127),
@@ -327,6 +348,9 @@ fn what_cannot_start_says_so_beside_and_never_on_the_output() {
 
 #[test]
 fn a_server_never_gets_a_terminal() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let args = ["mcp", "wrap", "--", "sh", "-c", "test -t 2"];
     let Some(terminal) = project.zonekeep_at_terminal(args) else {

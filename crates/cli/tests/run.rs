@@ -50,6 +50,9 @@ fn records(project: &Project) -> Vec<Value> {
 
 #[test]
 fn the_exit_status_is_the_commands_own() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project().file("out/plain", "echo no\n");
     let cases = [
         ("exit 0", 0),
@@ -91,6 +94,9 @@ fn the_exit_status_is_the_commands_own() {
 
 #[test]
 fn standard_input_output_and_error_pass_through() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let run = sh(&project, &[], "echo out; echo err >&2");
     assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("out\n", "err\n"));
@@ -122,6 +128,9 @@ fn standard_input_output_and_error_pass_through() {
 
 #[test]
 fn closed_descriptors_do_no_harm() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     for closed in ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
         let script = format!("exec \"$0\" run -- sh -c 'cat; echo x > /output/c' {closed}");
@@ -144,6 +153,9 @@ fn closed_descriptors_do_no_harm() {
 
 #[test]
 fn where_nobody_reads_what_is_said_the_exit_status_is_the_same() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let status = |args: &[&str]| {
         let (reader, writer) = std::io::pipe().unwrap();
@@ -159,6 +171,9 @@ fn where_nobody_reads_what_is_said_the_exit_status_is_the_same() {
 
 #[test]
 fn the_environment_is_the_one_that_was_built() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let run = |flags: &[&str]| {
         let mut command = project.command();
@@ -204,6 +219,9 @@ fn zones_are_where_and_what_the_file_says() {
 
 #[test]
 fn a_directory_can_be_placed_at_its_own_path() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = Project::new(PROGRAM).file("a.txt", "a\n").dir("sub").dir("other");
     let run = sh(&project, &["--rw", "."], "pwd; cat a.txt; echo new > b.txt");
     assert_eq!(run.ok(), "[TEMP]/project\na");
@@ -231,6 +249,9 @@ fn a_directory_can_be_placed_at_its_own_path() {
 
 #[test]
 fn the_users_home_is_not_there() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let key = project.beside("home/.ssh/id_rsa");
     std::fs::create_dir_all(key.parent().unwrap()).unwrap();
@@ -367,6 +388,9 @@ fn limits_end_what_goes_beyond() {
 
 #[test]
 fn a_command_that_takes_too_long_is_ended() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let begun = Instant::now();
     let run = sh(&project, &["--timeout", "300ms"], "echo begun; sleep 60; echo no");
@@ -428,6 +452,9 @@ fn a_place_that_is_another_one_or_gone_by_now_is_refused() {
 
 #[test]
 fn what_ran_is_on_record() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     sh(&project, &[], "exit 3");
     let records = records(&project);
@@ -466,6 +493,9 @@ fn what_ran_is_on_record() {
 
 #[test]
 fn what_cannot_be_recorded_does_not_run() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     if is_root() && !std::path::Path::new("/dev/full").exists() {
         return skip("the superuser writes everywhere, and there is no /dev/full");
     }
@@ -482,6 +512,9 @@ fn what_cannot_be_recorded_does_not_run() {
 
 #[test]
 fn nothing_is_left_of_a_command() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let run = sh(&project, &[], "sleep 4242 & setsid sleep 4243 & echo done");
     assert_eq!(run.ok(), "done");
@@ -505,6 +538,9 @@ fn nothing_is_left_of_a_command() {
 
 #[test]
 fn signals_reach_the_command() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let script = "trap 'echo caught; exit 7' TERM INT; echo begun; while :; do sleep 0.05; done";
     for signal in ["TERM", "INT"] {
@@ -537,6 +573,9 @@ fn signals_reach_the_command() {
 
 #[test]
 fn what_the_caller_ignores_is_ignored() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let mut command = Command::new("sh");
     let script = "trap '' HUP; exec \"$0\" run -- sh -c 'echo begun; sleep 1; exit 5'";

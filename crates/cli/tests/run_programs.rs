@@ -35,6 +35,9 @@ const GIT: &str = "git config --global user.name a; git config --global user.ema
 
 #[test]
 fn git_works_in_a_new_repository() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     if !is_there("git", &["--version"]) {
         return;
     }
@@ -54,6 +57,9 @@ fn git_works_in_a_new_repository() {
 
 #[test]
 fn git_goes_on_in_a_repository_of_the_user() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     if !is_there("git", &["--version"]) {
         return;
     }
@@ -79,6 +85,9 @@ fn git_goes_on_in_a_repository_of_the_user() {
 
 #[test]
 fn git_submodules_can_be_added() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     if !is_there("git", &["--version"]) {
         return;
     }
@@ -101,6 +110,9 @@ fn git_submodules_can_be_added() {
 
 #[test]
 fn cargo_builds_and_tests() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     if !is_there("cargo", &["--version"]) {
         return;
     }
@@ -118,6 +130,9 @@ fn cargo_builds_and_tests() {
 
 #[test]
 fn python_runs() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     if !is_there("python3", &["--version"]) {
         return;
     }
@@ -136,6 +151,9 @@ fn python_runs() {
 
 #[test]
 fn node_runs() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     if !is_there("node", &["--version"]) {
         return;
     }
@@ -152,6 +170,9 @@ fn node_runs() {
 
 #[test]
 fn a_compiler_runs() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     if !is_there("gcc", &["--version"]) {
         return;
     }
@@ -163,6 +184,9 @@ fn a_compiler_runs() {
 
 #[test]
 fn java_runs() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     if !is_there("java", &["-version"]) {
         return;
     }

@@ -37,6 +37,9 @@ fn run(project: &Project, args: &[&str]) -> Command {
 
 #[test]
 fn redirected_files_are_read_and_written() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project().file("log.txt", "before\n");
     let script = "$ZK cat <a.txt >out.txt && $ZK sh -c 'echo more' >>log.txt \
                   && $ZK sh -c 'for i in 1 2 3; do echo out; echo err >&2; done' >both.txt 2>&1 \
@@ -51,6 +54,9 @@ fn redirected_files_are_read_and_written() {
 
 #[test]
 fn the_command_has_pipes_and_not_the_files() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let script = "$ZK sh -c 'ls -l /proc/self/fd/0 /proc/self/fd/2; : >/proc/self/fd/2' \
                   <a.txt 2>err.txt | grep -c 'pipe:'; $ZK sh -c 'test -p /proc/self/fd/1' >out.txt";
@@ -61,6 +67,9 @@ fn the_command_has_pipes_and_not_the_files() {
 
 #[test]
 fn a_command_takes_no_more_of_a_file_than_it_reads() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     // A loop over a list whose commands share its standard input.
     let script = "while read -r line; do echo \"$line\"; $ZK true; done <a.txt";
@@ -79,6 +88,9 @@ fn a_command_takes_no_more_of_a_file_than_it_reads() {
 
 #[test]
 fn large_files_go_through_as_they_are() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let line: Vec<u8> = (0..=255).collect();
     let size = 64 << 20;
@@ -91,6 +103,9 @@ fn large_files_go_through_as_they_are() {
 
 #[test]
 fn a_file_that_takes_no_more_is_an_error() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let done = host(&project, "$ZK sh -c 'echo lost' >/dev/full");
     assert_eq!(done.exit, 125, "{done}");
@@ -112,6 +127,9 @@ fn a_file_that_takes_no_more_is_an_error() {
 
 #[test]
 fn directories_and_sockets_that_are_no_streams_are_refused() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let (stream, _other) = UnixStream::pair().unwrap();
     let seqpacket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -149,6 +167,9 @@ fn directories_and_sockets_that_are_no_streams_are_refused() {
 
 #[test]
 fn sockets_carry_what_is_sent_both_ways() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -175,6 +196,9 @@ fn sockets_carry_what_is_sent_both_ways() {
 
 #[test]
 fn an_answer_arrives_while_the_input_is_open() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let (own, other) = UnixStream::pair().unwrap();
     let other = OwnedFd::from(other);
@@ -195,6 +219,9 @@ fn an_answer_arrives_while_the_input_is_open() {
 
 #[test]
 fn a_reader_that_goes_away_ends_the_command() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let (own, other) = UnixStream::pair().unwrap();
     let mut command = run(&project, &["--", "yes"]);
@@ -214,6 +241,9 @@ fn a_reader_that_goes_away_ends_the_command() {
 
 #[test]
 fn fifos_are_read_to_their_end() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let script = "mkfifo pipe; cat a.txt >pipe & $ZK cat <pipe";
     assert_eq!(host(&project, script).ok(), "one\ntwo\nthree");
@@ -224,6 +254,9 @@ fn fifos_are_read_to_their_end() {
 
 #[test]
 fn a_reader_that_takes_nothing_cannot_outlast_the_time_limit() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     for script in ["yes", "head -c 60000 /dev/zero; sleep 1000"] {
         let (_own, other) = UnixStream::pair().unwrap();
@@ -237,6 +270,9 @@ fn a_reader_that_takes_nothing_cannot_outlast_the_time_limit() {
 
 #[test]
 fn waiting_costs_nothing() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let (own, other) = UnixStream::pair().unwrap();
     let other = OwnedFd::from(other);
@@ -261,6 +297,9 @@ fn waiting_costs_nothing() {
 
 #[test]
 fn what_is_closed_for_reading_is_empty() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let done = host(&project, "$ZK sh -c 'cat; echo end' 0>out.txt");
     assert_eq!(done.ok(), "end");

@@ -40,6 +40,9 @@ fn kill(signal: &str, pid: u32) {
 
 #[test]
 fn a_shell_is_interactive() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let bash = ["bash", "--norc", "-i"];
     let Some(mut terminal) = start(&project, &bash) else { return };
@@ -73,6 +76,9 @@ fn a_shell_is_interactive() {
 
 #[test]
 fn ctrl_c_interrupts_a_command() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let Some(mut terminal) = start(&project, &["sh", "-c", "echo begun; exec sleep 100"]) else {
         return;
@@ -85,6 +91,9 @@ fn ctrl_c_interrupts_a_command() {
 
 #[test]
 fn the_size_is_passed_on() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let script = "trap 'stty size' WINCH; stty size; while :; do sleep 0.05; done";
     let Some(mut terminal) = start(&project, &["sh", "-c", script]) else { return };
@@ -97,6 +106,9 @@ fn the_size_is_passed_on() {
 
 #[test]
 fn ctrl_z_stops_the_job_and_fg_continues_it() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let Some(mut terminal) = shell(&project) else { return };
     let usual = terminal.settings();
@@ -125,6 +137,9 @@ fn ctrl_z_stops_the_job_and_fg_continues_it() {
 
 #[test]
 fn a_plain_sleep_stops_and_continues_in_the_background() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let Some(mut terminal) = shell(&project) else { return };
     terminal.type_in("$ZK run --rw . -- sleep 2; echo st''opped-$?\n");
@@ -144,6 +159,9 @@ fn a_plain_sleep_stops_and_continues_in_the_background() {
 
 #[test]
 fn a_pipeline_stops_as_one() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let Some(mut terminal) = shell(&project) else { return };
     terminal.type_in("$ZK run --rw . -- sh -c 'echo be''gun >&2; sleep 1; echo end' | cat\n");
@@ -160,6 +178,9 @@ fn a_pipeline_stops_as_one() {
 
 #[test]
 fn a_stop_from_outside_is_one_stop() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let Some(mut terminal) = shell(&project) else { return };
     terminal.type_in("$ZK run --rw . -- sh -c 'echo be''gun; sleep 1; echo e''nd' </dev/null & \n");
@@ -175,6 +196,9 @@ fn a_stop_from_outside_is_one_stop() {
 
 #[test]
 fn without_a_shell_above_a_stop_does_not_last() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let script = "echo begun; sleep 1; echo still-here";
     let Some(mut terminal) = start(&project, &["sh", "-c", script]) else { return };
@@ -187,6 +211,9 @@ fn without_a_shell_above_a_stop_does_not_last() {
 /// In a container, the session and the job are often those of a process outside.
 #[test]
 fn a_job_that_began_outside_of_the_pid_namespace_is_served_too() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let Some(mut terminal) = shell(&project) else { return };
     terminal.type_in(
@@ -203,6 +230,9 @@ fn a_job_that_began_outside_of_the_pid_namespace_is_served_too() {
 
 #[test]
 fn nothing_can_be_typed_for_the_caller() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let script = "use strict; open(my $t, '+<', '/dev/tty') or die \"open: $!\"; \
                   my $c = 'x'; print ioctl($t, 0x5412, $c) ? \"TYPED\\n\" : \"refused: $!\\n\";";
@@ -214,6 +244,9 @@ fn nothing_can_be_typed_for_the_caller() {
 
 #[test]
 fn the_terminal_is_as_it_was_after_any_end() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let script = "stty raw -echo; echo begun; sleep 100";
     for (signal, want) in [("TERM", 143), ("HUP", 137)] {
@@ -229,6 +262,9 @@ fn the_terminal_is_as_it_was_after_any_end() {
 
 #[test]
 fn all_that_is_shown_arrives() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let script = "i=0; while [ $i -lt 20000 ]; do echo line-$i; i=$((i+1)); done";
     let Some(terminal) = start(&project, &["sh", "-c", script]) else { return };
@@ -242,6 +278,9 @@ fn all_that_is_shown_arrives() {
 
 #[test]
 fn a_command_that_reads_nothing_can_be_ended() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let script = "stty raw -echo; echo begun; exec sleep 100";
     let args = ["run", "--rw", ".", "--timeout", "3s", "--", "sh", "-c", script];
@@ -261,6 +300,9 @@ fn a_command_that_reads_nothing_can_be_ended() {
 
 #[test]
 fn a_command_that_leaves_its_terminal_costs_nothing() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let script = "exec </dev/null >/dev/null 2>&1; sleep 1; echo back > /dev/tty";
     let Some(mut terminal) = start(&project, &["sh", "-c", script]) else { return };
@@ -275,6 +317,9 @@ fn a_command_that_leaves_its_terminal_costs_nothing() {
 
 #[test]
 fn input_from_a_file_and_output_to_a_terminal() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let Some(mut terminal) = shell(&project) else { return };
     terminal
@@ -290,6 +335,9 @@ fn input_from_a_file_and_output_to_a_terminal() {
 
 #[test]
 fn where_only_the_input_is_a_terminal_nothing_is_written_to_it() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let Some(mut terminal) = shell(&project) else { return };
     let script =
@@ -321,6 +369,9 @@ fn where_only_the_input_is_a_terminal_nothing_is_written_to_it() {
 
 #[test]
 fn a_password_is_not_shown_where_only_the_input_is_a_terminal() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let Some(mut terminal) = shell(&project) else { return };
     let usual = terminal.settings();
@@ -340,6 +391,9 @@ fn a_password_is_not_shown_where_only_the_input_is_a_terminal() {
 
 #[test]
 fn ctrl_c_and_ctrl_z_work_where_only_the_input_is_a_terminal() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let Some(mut terminal) = shell(&project) else { return };
     terminal.type_in("$ZK run --rw . -- sh -c 'echo x >begun; exec sleep 100' >out 2>&1\n");

@@ -53,6 +53,9 @@ const YES: &[&str] = &["--approve", "all"];
 
 #[test]
 fn harmless_lines_run_at_once_and_see_the_directories_of_the_file_tools() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     assert_snapshot!(shell(&project, "cat /repo/a.txt /input/b.txt | sort -r && ls -d /repo /input", NO), @r"
     exit 0
@@ -72,6 +75,9 @@ fn harmless_lines_run_at_once_and_see_the_directories_of_the_file_tools() {
 
 #[test]
 fn what_is_not_known_to_be_harmless_asks() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     for line in [
         "make",
@@ -187,6 +193,9 @@ fn a_planted_repository_runs_nothing() {
 
 #[test]
 fn nobody_who_does_not_look_says_yes_to_what_a_rule_may_forbid() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     for line in [
         "$(echo rm) -rf /repo",
@@ -220,6 +229,9 @@ fn nobody_who_does_not_look_says_yes_to_what_a_rule_may_forbid() {
 /// The worked example of the design: consent decides whether, never what.
 #[test]
 fn a_yes_does_not_open_the_network() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let came = Arc::new(AtomicUsize::new(0));
@@ -271,6 +283,9 @@ fn without_an_os_sandbox_even_harmless_commands_ask_and_there_is_no_shell() {
 
 #[test]
 fn without_a_shell_signs_in_quotes_are_text() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let config = CONFIG.replace("  presets: [read_only]", "  presets: [read_only]\n  mode: argv");
     let project = project_with(&config);
     assert_eq!(
@@ -290,6 +305,9 @@ fn without_a_shell_signs_in_quotes_are_text() {
 
 #[test]
 fn a_worker_can_tighten_the_rules_and_never_loosen_them() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let run = shell(&project, "ls", &["--worker", "tight.worker", "--approve", "all"]);
     assert!(run.exit == 1 && run.stderr.contains("not allowed"), "{run}");
@@ -299,6 +317,9 @@ fn a_worker_can_tighten_the_rules_and_never_loosen_them() {
 
 #[test]
 fn a_long_command_is_ended_and_says_so() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let run = call(&project, json!({ "command": "echo begun; sleep 60", "timeout": 1 }), YES);
     assert!(run.stdout.starts_with("begun\n[ended after 1."), "{run}");
@@ -307,6 +328,9 @@ fn a_long_command_is_ended_and_says_so() {
 
 #[test]
 fn everything_is_on_record_with_what_decided() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     shell(&project, "ls /repo | wc -l", NO);
     shell(&project, "rm -rf /repo", YES);
@@ -338,6 +362,9 @@ fn everything_is_on_record_with_what_decided() {
 
 #[test]
 fn a_person_sees_the_exact_command_and_can_say_for_how_much() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let arguments = json!({ "command": "make all\u{202e} # \u{1b}[31m" }).to_string();
     let steps = [("make all", ""), ("zonekeep> ", "n\n"), ("note", "not now\n")];
@@ -356,6 +383,9 @@ fn a_person_sees_the_exact_command_and_can_say_for_how_much() {
 
 #[test]
 fn a_shell_reads_nothing_that_was_not_judged() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let config = CONFIG.replace(
         "    input:",
         "    extra: { path: ./extra, mode: rw }\n    input:",
@@ -393,6 +423,9 @@ fn what_nobody_could_look_at_is_refused_at_once() {
 /// A text that is data to the parser, and code to the shell that reads it again.
 #[test]
 fn a_default_does_not_cover_a_text_that_is_read_again() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let line = "for b in 'x[$(touch /repo/planted)]'; do test -v 'a[b]'; done";
     // The control: bash runs what stands in the text.

@@ -62,6 +62,9 @@ fn lines(asked: &Asked) -> Vec<String> {
 
 #[test]
 fn a_yes_for_a_pattern_covers_what_begins_so_and_nothing_that_does_more() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let (session, asked) = open(&project, |request| match request.pattern() {
         Some(pattern) => Answer::yes_for_pattern(pattern),
@@ -91,6 +94,9 @@ fn a_yes_for_a_pattern_covers_what_begins_so_and_nothing_that_does_more() {
 /// The question shows the directory and the script, so the answer is for these.
 #[test]
 fn a_yes_for_a_pattern_is_for_one_directory_and_one_script() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project()
         .file("repo/Makefile", "test:\n\t@echo repo\nother:\n\t@echo other target\n")
         .file("other/Makefile", "test:\n\t@echo elsewhere\n");
@@ -124,6 +130,9 @@ fn a_yes_for_a_pattern_is_for_one_directory_and_one_script() {
 
 #[test]
 fn a_yes_for_a_command_covers_it_exactly() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let (session, asked) = open(&project, |_| Answer::yes_for_session());
     let sandbox = session.sandbox();
@@ -141,6 +150,9 @@ fn a_yes_for_a_command_covers_it_exactly() {
 
 #[test]
 fn a_no_reaches_the_agent_with_its_note() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let (session, _) = open(&project, |_| Answer::no_because("use cargo instead"));
     let error = run(&session.sandbox(), "make").unwrap_err();
@@ -150,6 +162,9 @@ fn a_no_reaches_the_agent_with_its_note() {
 
 #[test]
 fn a_question_says_what_the_command_would_get() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let (session, asked) = open(&project, |_| Answer::no());
     let _ = run(&session.sandbox(), "git push origin main && sort -o /repo/x /repo/a.txt");
@@ -170,6 +185,9 @@ fn a_question_says_what_the_command_would_get() {
 /// What a rule gives is for its command alone: the next one has no network.
 #[test]
 fn a_grant_is_for_one_command() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let config = CONFIG.replace("git push *", "python3 *");
@@ -193,6 +211,9 @@ fn a_grant_is_for_one_command() {
 
 #[test]
 fn background_commands_are_read_listed_signalled_and_stopped() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let project = project();
     let (session, _) = open(&project, |_| Answer::yes());
     let sandbox = session.sandbox();

@@ -460,6 +460,9 @@ fn trust(project: &Project) {
 
 #[test]
 fn no_command_gets_a_key() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let config = format!("{CONFIG}  pass_env: [OPENAI_API_KEY, OTHER]\n");
     let project = project().file("zonekeep.yaml", config).file(
         "replies.yaml",

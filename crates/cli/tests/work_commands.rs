@@ -70,6 +70,9 @@ fn the_kernel_holds_a_child_to_its_own_grant() {
 
 #[test]
 fn what_is_left_running_ends_with_the_run() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let place = place(CONFIG);
     let (runner, _) = place.runner(AllYes, Settings::default(), |request| match turn(request) {
         0 => calls(&[("shell", json!({ "command": "sleep 31337", "background": true }))]),
@@ -84,6 +87,9 @@ fn what_is_left_running_ends_with_the_run() {
 
 #[test]
 fn a_stop_ends_the_command_that_a_run_waits_for() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let place = place(CONFIG);
     let stop = Stop::new();
     let said = stop.clone();
@@ -109,6 +115,9 @@ fn a_stop_ends_the_command_that_a_run_waits_for() {
 
 #[test]
 fn the_time_of_a_run_ends_its_command() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
     let place = place(CONFIG);
     let settings = Settings { time: Some(Duration::from_secs(1)), ..Settings::default() };
     let (runner, _) = place.runner(AllYes, settings, |_| {

@@ -9,6 +9,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -305,7 +306,8 @@ pub fn program(name: &str) -> Option<PathBuf> {
 }
 
 /// Says that a test cannot run here, and why; with `ZONEKEEP_TEST_REQUIRE=all`
-/// that is a failure.
+/// that is a failure. Where `ZONEKEEP_TEST_SKIPPED` names a file, the test and the
+/// reason become a line of it, so that skipped tests can be counted.
 ///
 /// # Panics
 /// When the environment requires every test to run.
@@ -313,6 +315,30 @@ pub fn skip(why: &str) {
     let required = std::env::var("ZONEKEEP_TEST_REQUIRE").is_ok_and(|value| value == "all");
     assert!(!required, "this test has to run here, and cannot: {why}");
     eprintln!("skipped: {why}");
+    if let Some(path) = std::env::var_os("ZONEKEEP_TEST_SKIPPED") {
+        let thread = thread::current();
+        let first = why.lines().next().unwrap_or_default();
+        let line = format!("{}: {first}\n", thread.name().unwrap_or("a test"));
+        let file = fs::OpenOptions::new().append(true).create(true).open(path);
+        let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+    }
+}
+
+/// Returns whether this machine fully enforces the boundaries of commands, as `doctor`
+/// of the program at `program` says; where it does not, skips the test.
+///
+/// # Panics
+/// When it does not and the environment requires every test to run.
+pub fn enforced(program: &str) -> bool {
+    static ENFORCED: OnceLock<bool> = OnceLock::new();
+    let enforced = *ENFORCED.get_or_init(|| {
+        let project = Project::new(program);
+        project.zonekeep(["doctor", "--json"]).stdout.contains("\"enforced\": true")
+    });
+    if !enforced {
+        skip("this machine does not fully enforce the boundaries of commands");
+    }
+    enforced
 }
 
 #[cfg(test)]

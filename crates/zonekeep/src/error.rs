@@ -139,6 +139,16 @@ impl Error {
         Error::Unconfined { command: command.line(), reason: why.to_string(), remedy }
     }
 
+    /// Returns the same error about a command line, where it is about a command.
+    pub(crate) fn about(self, line: &str) -> Self {
+        match self {
+            Error::Unconfined { reason, remedy, .. } => {
+                Error::Unconfined { command: line.to_owned(), reason, remedy }
+            }
+            error => error,
+        }
+    }
+
     /// Returns what the user can do, where that is known.
     pub fn remedy(&self) -> Option<Remedy> {
         match self {

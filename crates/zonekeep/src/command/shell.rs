@@ -154,7 +154,7 @@ impl Sandbox {
         if matches!(judging.judgement.verdict, CommandVerdict::Deny(_)) {
             return Ok(judging);
         }
-        let reached = self.reached()?;
+        let reached = self.reached().map_err(|error| error.about(line))?;
         // The rules are about the directory that it really starts in.
         let (start, _) = self.start_dir(&reached.plan, Some(&cwd.to_string()))?;
         let start = AgentPath::absolute(&start).unwrap_or_else(|_| cwd.clone());
