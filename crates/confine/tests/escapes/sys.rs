@@ -7,6 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
+/// The number of `fchmodat2` on every architecture; `libc` does not have it for all.
+pub(crate) const SYS_FCHMODAT2: libc::c_long = 452;
+
 /// Makes a system call with plain words as arguments.
 ///
 /// Attacks pass what no program should, and whatever the kernel does with it is

@@ -14,7 +14,7 @@ pub(super) const ATTACK: Attack = Attack {
             .and_then(|file| call(libc::SYS_fchmod, &[file.as_raw_fd() as usize, 0o777]));
         Outcome::any([
             Outcome::of("fchmodat", call(libc::SYS_fchmodat, &[sys::HERE, path.at(), 0o777])),
-            Outcome::of("fchmodat2", call(libc::SYS_fchmodat2, &[sys::HERE, path.at(), 0o777, 0])),
+            Outcome::of("fchmodat2", call(sys::SYS_FCHMODAT2, &[sys::HERE, path.at(), 0o777, 0])),
             Outcome::of("fchmod", by_fd),
         ])
     },

@@ -8,7 +8,7 @@ pub(super) const ATTACK: Attack = Attack {
     what: "sets the bit with the newest call",
     attempt: |t| {
         let path = text(t.rw.join("file.txt"));
-        Outcome::of("set the bit", call(libc::SYS_fchmodat2, &[sys::HERE, path.at(), 0o4755, 0]))
+        Outcome::of("set the bit", call(sys::SYS_FCHMODAT2, &[sys::HERE, path.at(), 0o4755, 0]))
     },
     control: Control::Depends("the kernel does not have the call yet"),
     check: super::no_bits,
