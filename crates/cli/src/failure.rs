@@ -61,7 +61,13 @@ impl Failure {
 
     /// Prints the error and the hint, and returns the status. Where data was
     /// asked for, the error is data too.
-    pub(crate) fn report(self) -> ExitCode {
+    pub(crate) fn report(mut self) -> ExitCode {
+        if let Some(limit) = few_descriptors().filter(|_| self.status == UNSAFE) {
+            self.hint = Some(format!(
+                "at most {limit} files may be open at once (`ulimit -n`), and a sandbox needs about \
+                 {ENOUGH_DESCRIPTORS}: whatever failed, raise that first"
+            ));
+        }
         if AS_JSON.load(Ordering::Relaxed) {
             let value = serde_json::json!({
                 "error": {
@@ -85,6 +91,16 @@ impl Failure {
         }
         ExitCode::from(self.status)
     }
+}
+
+/// How many descriptors a sandbox with all toolchains needs, roughly.
+const ENOUGH_DESCRIPTORS: u64 = 256;
+
+/// Returns how many files may be open, where that is too few for most sandboxes: whichever
+/// step met the limit first, the limit is the cause.
+fn few_descriptors() -> Option<u64> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    limit.current.filter(|&most| most < ENOUGH_DESCRIPTORS)
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

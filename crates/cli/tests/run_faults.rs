@@ -470,6 +470,9 @@ fn with_few_descriptors_a_command_is_confined_or_refused() {
         let run = project.finish(&mut command);
         assert_confined_or_refused(&run, &format!("{most} descriptors"));
         refused += u32::from(run.exit == 125);
+        // Whichever step met the limit, the limit is named.
+        let named = format!("hint: at most {most} files may be open at once (`ulimit -n`)");
+        assert!(run.exit == 0 || run.stderr.contains(&named), "{most} descriptors: {run}");
         assert_eq!(Ground::of(&project), before, "{most} descriptors");
     }
     assert!(refused > 0, "no limit was low enough");
