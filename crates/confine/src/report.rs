@@ -22,6 +22,9 @@ pub struct Layers {
     pub network: bool,
     /// Whether the superuser is somebody else inside, for the kernel too.
     pub root_mapped_away: bool,
+    /// Whether a control group holds the limits of all processes together.
+    #[serde(default)]
+    pub group: bool,
     /// What could not be watched, and why.
     pub unwatched: Option<String>,
 }

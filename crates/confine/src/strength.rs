@@ -200,6 +200,8 @@ fn expected(plan: &Plan) -> Layers {
         tree: own,
         network: own && plan.network.is_apart(),
         root_mapped_away: own,
+        // Not every machine has one to give.
+        group: false,
         unwatched: None,
     }
 }
@@ -441,10 +443,12 @@ impl Table<'_> {
     }
 
     fn memory_limit(&self) -> Strength {
-        // Memory in files without a name is nobody's: only a control group, which
-        // is not used, would count it.
-        let note = "each process by the kernel, all together twenty times a second; \
-                    memory that can be shared is not counted";
+        if self.layers.group {
+            return full(Rule::MemoryLimit, "control group, rlimit, supervisor");
+        }
+        // Memory of the kernel is nobody's: only a control group counts it.
+        let note = "each process by the kernel, all together twenty times a second; buffers of \
+                    sockets and pipes are not counted";
         partly(Rule::MemoryLimit, "rlimit, supervisor", note)
     }
 
@@ -554,7 +558,7 @@ mod tests {
         terminal: full by own terminal, seccomp
         environment: full by launcher
         kernel surface: full by seccomp, no capabilities
-        memory limit: partly by rlimit, supervisor (each process by the kernel, all together twenty times a second; memory that can be shared is not counted)
+        memory limit: partly by rlimit, supervisor (each process by the kernel, all together twenty times a second; buffers of sockets and pipes are not counted)
         process limit: full by rlimit, process namespace, supervisor
         time limit: full by rlimit, supervisor
         limit of private files: full by memory of limited size
@@ -581,7 +585,7 @@ mod tests {
         terminal: full by own terminal, seccomp
         environment: full by launcher
         kernel surface: full by seccomp, no capabilities
-        memory limit: partly by rlimit, supervisor (each process by the kernel, all together twenty times a second; memory that can be shared is not counted)
+        memory limit: partly by rlimit, supervisor (each process by the kernel, all together twenty times a second; buffers of sockets and pipes are not counted)
         process limit: partly by supervisor (counted twenty times a second: a burst is seen after it began)
         time limit: full by rlimit, supervisor
         limit of private files: not by nothing (the home directory is as large as the disk)
@@ -599,7 +603,7 @@ mod tests {
         terminal: full by own terminal, seccomp
         environment: full by launcher
         kernel surface: full by seccomp, no capabilities
-        memory limit: partly by rlimit, supervisor (each process by the kernel, all together twenty times a second; memory that can be shared is not counted)
+        memory limit: partly by rlimit, supervisor (each process by the kernel, all together twenty times a second; buffers of sockets and pipes are not counted)
         process limit: partly by supervisor (counted twenty times a second: a burst is seen after it began)
         time limit: partly by rlimit, supervisor (commands can stop the process that watches the clock)
         limit of private files: not by nothing (the home directory is as large as the disk)
@@ -621,7 +625,7 @@ mod tests {
         terminal: partly by own terminal (commands can type into their own one)
         environment: full by launcher
         kernel surface: not by nothing (every system call can be made)
-        memory limit: partly by rlimit, supervisor (each process by the kernel, all together twenty times a second; memory that can be shared is not counted)
+        memory limit: partly by rlimit, supervisor (each process by the kernel, all together twenty times a second; buffers of sockets and pipes are not counted)
         process limit: partly by supervisor (counted twenty times a second: a burst is seen after it began)
         time limit: partly by rlimit, supervisor (commands can stop the process that watches the clock)
         limit of private files: not by nothing (the home directory is as large as the disk)

@@ -22,6 +22,9 @@ pub use crate::report::{Ended, Event, Failed};
 use crate::stdio::{Relay, Streams};
 use crate::wire::{self, Ask, Build, Built, Errand, Order, Settled, Told, What};
 
+/// The variable of the environment that keeps sandboxes out of control groups: `off`.
+const GROUPS: &str = "ZONEKEEP_CGROUP";
+
 /// Whether this program can be its own launcher.
 static READY: AtomicBool = AtomicBool::new(false);
 
@@ -450,7 +453,13 @@ fn launch(
     let Waiting { child, keeper } = Waiting::of(launcher)?;
     let (init, init_end) = UnixStream::pair()?;
     let own = activity.map_or(0, Activity::own);
-    let build = Build { plan: plan.clone(), what, own, unwatched: None };
+    let groups = match std::env::var(GROUPS).as_deref() {
+        Ok("on") => true,
+        Ok("off") => false,
+        // Tests leave the groups of the machine that they run on alone.
+        _ => !cfg!(debug_assertions),
+    };
+    let build = Build { plan: plan.clone(), what, own, groups, unwatched: None };
     let beside = [Some(init_end.as_fd()), activity.map(AsFd::as_fd)];
     let beside: Vec<BorrowedFd<'_>> = beside.into_iter().flatten().collect();
     match wire::send(&keeper, &build, &beside) {

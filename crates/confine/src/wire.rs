@@ -31,6 +31,8 @@ pub(crate) struct Build {
     pub(crate) own: i64,
     /// What could not be watched, and why, where the keeper has looked before.
     pub(crate) unwatched: Option<String>,
+    /// Whether a control group may be made.
+    pub(crate) groups: bool,
 }
 
 /// How much of a plan is to be built.

@@ -14,7 +14,7 @@ mod program;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, PipeReader, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
@@ -28,7 +28,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 
 pub(crate) use self::program::{Bwrap, find};
 
-use crate::launcher::{Fixed, INSIDE, PLACE, Trouble, Try, gateway, inotify};
+use crate::launcher::{Fixed, Group, INSIDE, PLACE, Trouble, Try, gateway, inotify};
 use crate::plan::{Access, Identity, Plan};
 use crate::sys;
 use crate::wire::{self, Build};
@@ -43,6 +43,7 @@ pub(crate) fn start(
     sandbox: &UnixStream,
     fixed: &[Fixed],
     unwatched: Option<&str>,
+    group: Option<&Group>,
 ) -> Result<Pid, Trouble> {
     let bwrap = find().during(|| "use bwrap".to_owned())?;
     not_granted(plan, &bwrap.path)?;
@@ -66,10 +67,13 @@ pub(crate) fn start(
             plan: plan.clone(),
             what: crate::wire::What::Sandbox,
             own: 0,
+            groups: false,
             unwatched: unwatched.map(str::to_owned).or(unlimited),
         };
-        wire::send(&starting.socket, &build, &[sandbox.as_fd()])
-            .during(|| "speak to the sandbox".to_owned())
+        let group = group.filter(|group| group.add(Some(init)).is_ok());
+        let beside = [Some(sandbox.as_fd()), group.map(Group::events)];
+        let beside: Vec<BorrowedFd<'_>> = beside.into_iter().flatten().collect();
+        wire::send(&starting.socket, &build, &beside).during(|| "speak to the sandbox".to_owned())
     });
     match finished {
         Ok(()) => Ok(starting.pid),

@@ -14,7 +14,7 @@ use zonekeep_policy::limit::Limits;
 
 use super::fatal::{self, Channel};
 use super::layers::{Alone, Rules};
-use super::{Trouble, Try, processes};
+use super::{Trouble, Try, group, processes};
 use crate::plan::{Plan, Start};
 use crate::report::Over;
 use crate::sys::{self, Program, Side};
@@ -22,6 +22,12 @@ use crate::wire::{self, Ask, End, Order, Told};
 
 /// How often a running command is held against its limits.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How often when it has half of the memory that it may have.
+const LOOK_SOON: Duration = Duration::from_millis(10);
+/// How often at least, where looking takes long.
+const LOOK_AT_LEAST: Duration = Duration::from_millis(500);
+/// The part of its time that this process looks: one in so many.
+const IDLE_FOR_EACH: u32 = 4;
 /// How long ended processes may take to go away.
 const LINGER: Duration = Duration::from_secs(5);
 /// Processes that are not the command's own: the first one, the command's
@@ -37,6 +43,8 @@ pub(super) struct Post<'i> {
     pub(super) signals: &'i OwnedFd,
     /// Closes when the first process ends.
     pub(super) life: &'i OwnedFd,
+    /// What tells of the control group, where there is one.
+    pub(super) events: Option<&'i OwnedFd>,
     /// Takes a byte once an order came, so that somebody else takes the next.
     pub(super) busy: OwnedFd,
 }
@@ -121,6 +129,7 @@ fn begin<'i>(
     let limits = post.plan.limits.tightest(&start.limits);
     let program =
         program(post, &start, &stdio, &limits).during(|| "prepare the command".to_owned())?;
+    let before = post.events.map_or(0, |events| group::ended(events.as_fd()));
     let main = match proves {
         false => sys::start(&program).map_err(|(step, errno)| {
             Trouble::new(sys::STEPS[step], io::Error::from_raw_os_error(errno))
@@ -139,10 +148,13 @@ fn begin<'i>(
         status: status.try_clone().during(|| "keep the command's socket".to_owned())?,
         signals: post.signals.as_fd(),
         life: post.life.as_fd(),
+        events: post.events.map(|events| (events.as_fd(), before)),
         alone,
         memory: limits.memory,
         processes: limits.processes,
         has_own_memory: post.plan.backend.has_own_tree(),
+        look_every: LOOK_EVERY,
+        exact_after: None,
         over: None,
     })
 }
@@ -242,11 +254,16 @@ struct Supervisor<'i> {
     status: UnixStream,
     signals: BorrowedFd<'i>,
     life: BorrowedFd<'i>,
+    /// What tells of the control group, and how many processes it had ended before.
+    events: Option<(BorrowedFd<'i>, u64)>,
     alone: Option<Alone>,
     memory: Option<u64>,
     processes: Option<u64>,
     /// Whether shared memory is that of this sandbox alone.
     has_own_memory: bool,
+    look_every: Duration,
+    /// Until when it is not found out again how much memory is shared, which takes time.
+    exact_after: Option<Instant>,
     over: Option<Over>,
 }
 
@@ -260,8 +277,8 @@ impl Supervisor<'_> {
                 PollFd::new(&self.status, PollFlags::IN),
                 PollFd::from_borrowed_fd(self.life, PollFlags::IN),
             ];
-            let wait = LOOK_EVERY.saturating_sub(looked.elapsed());
-            let wait = Timespec { tv_sec: 0, tv_nsec: wait.as_nanos() as _ };
+            let wait = self.look_every.saturating_sub(looked.elapsed());
+            let wait = Timespec { tv_sec: wait.as_secs() as _, tv_nsec: wait.subsec_nanos() as _ };
             match rustix::event::poll(&mut polled, Some(&wait)) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(_) => break,
@@ -278,9 +295,9 @@ impl Supervisor<'_> {
                 ended = self.wait_for_main();
                 break;
             }
-            if looked.elapsed() >= LOOK_EVERY {
-                looked = Instant::now();
+            if looked.elapsed() >= self.look_every {
                 self.hold_to_limits();
+                looked = Instant::now();
                 if self.over.is_some() {
                     ended = self.wait_for_main();
                 }
@@ -294,6 +311,11 @@ impl Supervisor<'_> {
         if self.over.is_none() && self.processes.is_some_and(|limit| left.unwrap_or(0) + 1 >= limit)
         {
             self.over = Some(Over::Processes);
+        }
+        if let (None, Some((events, before))) = (self.over, self.events)
+            && group::ended(events) > before
+        {
+            self.over = Some(Over::Memory);
         }
         let (cpu_seconds, peak_memory) = sys::used_by_children();
         let end = End {
@@ -348,13 +370,9 @@ impl Supervisor<'_> {
         if self.memory.is_none() && self.processes.is_none() {
             return;
         }
+        let begun = Instant::now();
         let below = processes::below(rustix::process::getpid());
-        let mut shared = below.shared;
-        if self.has_own_memory {
-            // Some of it may be nobody's.
-            shared = shared.max(sys::shared_memory().1);
-        }
-        if self.memory.is_some_and(|limit| below.memory.saturating_add(shared) > limit) {
+        if self.memory.is_some_and(|limit| self.has_too_much(&below, limit)) {
             self.over = Some(Over::Memory);
         } else if self.processes.is_some_and(|limit| below.threads >= limit) {
             // More than that the kernel does not allow, where it counts.
@@ -363,6 +381,25 @@ impl Supervisor<'_> {
         if self.over.is_some() {
             self.kill();
         }
+        let is_close = self.memory.is_some_and(|limit| below.bound > limit / 2);
+        let every = if is_close { LOOK_SOON } else { LOOK_EVERY };
+        self.look_every = every.max(begun.elapsed() * IDLE_FOR_EACH).min(LOOK_AT_LEAST);
+    }
+
+    /// Returns whether processes have more memory together than the limit.
+    fn has_too_much(&mut self, below: &processes::Below, limit: u64) -> bool {
+        // Some of it may be mapped by none of them.
+        let pieces = if self.has_own_memory { sys::shared_memory().1 } else { 0 };
+        if below.bound.saturating_add(pieces) <= limit {
+            return false;
+        }
+        let begun = Instant::now();
+        if self.exact_after.is_some_and(|after| begun < after) {
+            return false;
+        }
+        let memory = processes::memory(&below.pids, pieces);
+        self.exact_after = Some(Instant::now() + begun.elapsed() * IDLE_FOR_EACH);
+        memory > limit
     }
 
     /// Kills all that came of the command.

@@ -6,12 +6,13 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::process::{Pid, Signal, WaitOptions};
 use serde::{Deserialize, Serialize};
 
+use super::group::Group;
 use super::maps::Owners;
 use super::tree::{Fixed, Ground, Sources};
 use super::{Pace, Trouble, Try, fatal, faults, gateway, hide, init};
@@ -20,8 +21,8 @@ use crate::sys::{self, Side};
 use crate::wire::{self, Built, MAX_FDS};
 
 /// What the first process is told first: what to build, and which of the plan's
-/// binds are taken already. Beside it is the socket of the sandbox; what is taken
-/// follows, beside empty messages.
+/// binds are taken already. Beside it are the socket of the sandbox and the events of its
+/// control group, where it has one; what is taken follows, beside empty messages.
 #[derive(Debug, Serialize, Deserialize)]
 struct Task<'w> {
     plan: Cow<'w, Plan>,
@@ -139,6 +140,7 @@ impl First {
         sandbox: &UnixStream,
         keeper: &UnixStream,
         pace: Pace,
+        group: Option<&Group>,
     ) -> Result<Self, Trouble> {
         let sources = match self.owners.namespace() {
             // Translating owners takes the host's own rights.
@@ -151,7 +153,11 @@ impl First {
             self = First::start(Owners::Renamed, space, keeper)?;
         }
         let taken = sources.as_ref().map(Sources::kinds);
-        self.tell(&Task { plan: Cow::Borrowed(plan), taken, pace }, &[sandbox.as_fd()])?;
+        // Before it can start anything; where it cannot be moved there is no group.
+        let group = group.filter(|group| group.add(Some(self.pid)).is_ok());
+        let beside = [Some(sandbox.as_fd()), group.map(Group::events)];
+        let beside: Vec<BorrowedFd<'_>> = beside.into_iter().flatten().collect();
+        self.tell(&Task { plan: Cow::Borrowed(plan), taken, pace }, &beside)?;
         let fds: Vec<BorrowedFd<'_>> = sources.iter().flat_map(Sources::mounts).collect();
         for part in fds.chunks(MAX_FDS) {
             self.tell(&(), part)?;
@@ -210,7 +216,7 @@ fn be(words: UnixStream, owners: &Owners, space: Space, keeper: &UnixStream) -> 
         sys::exit(1);
     }
     let ground = alone.and_then(|()| prepare(owners, space, keeper));
-    let Some((task, sandbox)) = hear_task(&words) else { sys::exit(1) };
+    let Some((task, sandbox, events)) = hear_task(&words) else { sys::exit(1) };
     fatal::report_to_sandbox(&sandbox);
     let Task { plan, taken: kinds, pace } = task;
     let built = ground.and_then(|ground| {
@@ -234,7 +240,7 @@ fn be(words: UnixStream, owners: &Owners, space: Space, keeper: &UnixStream) -> 
     });
     sys::exit(match built {
         Ok((signals, unwatched)) => {
-            init::serve(&plan, sandbox, signals, unwatched, Some(words), pace)
+            init::serve(&plan, sandbox, signals, unwatched, Some(words), pace, events)
         }
         Err(trouble) => {
             trouble.tell(&sandbox);
@@ -261,9 +267,10 @@ fn prepare(owners: &Owners, space: Space, keeper: &UnixStream) -> Result<Ground,
     Ground::new(devices)
 }
 
-fn hear_task(words: &UnixStream) -> Option<(Task<'static>, UnixStream)> {
+fn hear_task(words: &UnixStream) -> Option<(Task<'static>, UnixStream, Option<OwnedFd>)> {
     let (task, fds) = wire::receive::<Task<'_>>(words).ok()??;
-    Some((task, UnixStream::from(fds.into_iter().next()?)))
+    let mut fds = fds.into_iter();
+    Some((task, UnixStream::from(fds.next()?), fds.next()))
 }
 
 fn hear_sources(words: &UnixStream, kinds: Kinds) -> Option<Sources> {

@@ -21,8 +21,9 @@ pub(super) fn serve(
     unwatched: Option<String>,
     keeper: Option<UnixStream>,
     pace: Pace,
+    events: Option<OwnedFd>,
 ) -> i32 {
-    match Init::new(plan, socket, signals, unwatched, keeper, pace) {
+    match Init::new(plan, socket, signals, unwatched, keeper, pace, events) {
         Ok(init) => init.stay(),
         Err((trouble, socket)) => {
             trouble.tell(&socket);
@@ -46,6 +47,8 @@ struct Init<'p> {
     /// Whether nobody waits for the next order.
     unposted: bool,
     pace: Pace,
+    /// What tells of the control group, where there is one.
+    events: Option<OwnedFd>,
 }
 
 impl<'p> Init<'p> {
@@ -56,6 +59,7 @@ impl<'p> Init<'p> {
         unwatched: Option<String>,
         keeper: Option<UnixStream>,
         pace: Pace,
+        events: Option<OwnedFd>,
     ) -> Result<Self, (Trouble, UnixStream)> {
         let make = || {
             let rules = Rules::new(plan)?;
@@ -81,6 +85,7 @@ impl<'p> Init<'p> {
         layers.processes = own;
         layers.network = own && plan.network.is_apart();
         layers.root_mapped_away = away;
+        layers.group = events.is_some();
         layers.unwatched = unwatched;
         let mut init = Init {
             plan,
@@ -93,6 +98,7 @@ impl<'p> Init<'p> {
             supervisors: Vec::new(),
             unposted: false,
             pace,
+            events,
         };
         if let Err(trouble) = init.post().during(|| "start a process".to_owned()) {
             return Err((trouble, init.socket));
@@ -173,6 +179,7 @@ impl<'p> Init<'p> {
                     orders: &self.socket,
                     signals: &self.signals,
                     life: &self.life.0,
+                    events: self.events.as_ref(),
                     busy,
                 }));
             }

@@ -12,6 +12,7 @@ mod fatal;
 pub(crate) mod faults;
 mod first;
 pub(crate) mod gateway;
+mod group;
 mod guard;
 mod handles;
 mod init;
@@ -23,6 +24,7 @@ mod remount;
 pub(crate) mod routes;
 mod tree;
 
+pub(crate) use group::Group;
 pub(crate) use tree::{Fixed, PROC_HIDDEN, PROC_READ_ONLY};
 
 use std::ffi::OsString;
@@ -242,12 +244,12 @@ fn run(pace: Pace) -> i32 {
     let _ = rustix::process::setsid();
     let _ = rustix::process::chdir("/");
     let _ = rustix::process::set_child_subreaper(Pid::from_raw(1));
+    let score = Score::first_to_go();
     // What nearly every plan needs is made while there is none to work on.
     let early = signals.is_ok() && is_silent(&socket);
     let mut ahead = if early { First::ahead(&socket) } else { None };
-    let Some((Build { plan, what, own, .. }, sandbox, activity)) = receive_build(&socket) else {
-        return 1;
-    };
+    let Some((build, sandbox, activity)) = receive_build(&socket) else { return 1 };
+    let Build { plan, what, own, groups, .. } = build;
     fatal::report_to_sandbox(&sandbox);
     if what == What::Handles || plan.backend != Backend::Namespaces {
         ahead.take().map(|ahead| ahead.map(First::end));
@@ -260,17 +262,21 @@ fn run(pace: Pace) -> i32 {
         let home = PrivateHome::make(&plan)?;
         // Without it nothing is taken for the user's.
         let quiet = activity.and_then(|activity| Quiet::of(activity, own).ok());
-        let started = start(&plan, &sandbox, &socket, ahead, pace, quiet)?;
-        Ok(Some((signals, home, started)))
+        let group = groups.then(|| Group::make(&plan.limits, plan.backend.has_own_tree()));
+        let group = group.flatten();
+        let started = start(&plan, &sandbox, &socket, ahead, pace, quiet, group.as_ref())?;
+        Ok(Some((signals, home, started, group)))
     });
     match begun {
-        Ok(Some((signals, _home, Started { guard, shared, init, life }))) => {
+        Ok(Some((signals, _home, Started { guard, shared, init, life }, _group))) => {
             fatal::report_to(None);
+            drop(score);
             let _ = hide();
             // The first process in a tree of `bwrap` has no socket to the keeper.
             let unready = (plan.backend != Backend::Bubblewrap).then_some(sandbox);
             let told = false;
-            Keeper { socket, signals, guard, shared, init, unready, life, told, _home }.stay()
+            Keeper { socket, signals, guard, shared, init, unready, life, told, _group, _home }
+                .stay()
         }
         Ok(None) => 0,
         Err(trouble) => {
@@ -280,11 +286,33 @@ fn run(pace: Pace) -> i32 {
     }
 }
 
+/// What this process was worth to a machine that runs out of memory, while all that it
+/// starts is the first to go: before anything of the user's.
+struct Score(Option<String>);
+
+impl Score {
+    const FILE: &str = "/proc/self/oom_score_adj";
+
+    fn first_to_go() -> Self {
+        let usual = std::fs::read_to_string(Self::FILE).ok();
+        // Where that fails, limits hold as they do.
+        Score(usual.filter(|_| std::fs::write(Self::FILE, "1000").is_ok()))
+    }
+}
+
+impl Drop for Score {
+    fn drop(&mut self) {
+        if let Some(usual) = &self.0 {
+            let _ = std::fs::write(Self::FILE, usual);
+        }
+    }
+}
+
 /// Is the first process of a tree that another program made.
 fn run_inside() -> i32 {
     sys::set_name(c"zonekeep");
     let Some((socket, signals)) = settle_in() else { return 1 };
-    let Some((build, sandbox, _)) = receive_build(&socket) else { return 1 };
+    let Some((build, sandbox, events)) = receive_build(&socket) else { return 1 };
     let Build { plan, unwatched, .. } = build;
     drop(socket);
     fatal::report_to_sandbox(&sandbox);
@@ -293,7 +321,7 @@ fn run_inside() -> i32 {
         Ok(signals)
     });
     match ready {
-        Ok(signals) => init::serve(&plan, sandbox, signals, unwatched, None, Pace::Ahead),
+        Ok(signals) => init::serve(&plan, sandbox, signals, unwatched, None, Pace::Ahead, events),
         Err(trouble) => {
             trouble.tell(&sandbox);
             1
@@ -325,6 +353,7 @@ fn start(
     ahead: Option<Result<First, Trouble>>,
     pace: Pace,
     quiet: Option<Quiet>,
+    group: Option<&Group>,
 ) -> Result<Started, Trouble> {
     gateway::fits(plan)?;
     if !plan.backend.has_own_tree() {
@@ -350,7 +379,7 @@ fn start(
         Ok::<_, Trouble>((guard, fixed, links.shared()))
     };
     if plan.backend == Backend::Namespaces {
-        let first = First::of(plan, ahead, keeper)?.build(plan, sandbox, keeper, pace)?;
+        let first = First::of(plan, ahead, keeper)?.build(plan, sandbox, keeper, pace, group)?;
         // It builds while this process looks at the zones.
         let (guard, fixed, shared) = guard()?;
         let (init, life) = first.guard(&fixed, guard.as_ref().and_then(Guard::unwatched))?;
@@ -362,7 +391,7 @@ fn start(
     let init = match plan.backend {
         Backend::Bubblewrap => {
             let unwatched = guard.as_ref().and_then(Guard::unwatched);
-            crate::backend::bubblewrap::start(plan, sandbox, &fixed, unwatched)?
+            crate::backend::bubblewrap::start(plan, sandbox, &fixed, unwatched, group)?
         }
         Backend::Landlock | Backend::None => {
             match sys::fork().during(|| "start the first process".to_owned())? {
@@ -375,7 +404,8 @@ fn start(
                     // A flood of processes must not keep supervisors from
                     // seeing it; the commands themselves get no more than usual.
                     let _ = rustix::process::nice(-10);
-                    be_first(plan, sandbox, keeper, guard.as_ref(), pace)
+                    let group = group.filter(|group| group.add(None).is_ok());
+                    be_first(plan, sandbox, keeper, guard.as_ref(), pace, group)
                 }
             }
         }
@@ -430,6 +460,7 @@ fn be_first(
     keeper: Above<'_>,
     guard: Option<&Guard>,
     pace: Pace,
+    group: Option<&Group>,
 ) -> ! {
     let ready = || {
         sys::die_with_parent().during(|| "die with the keeper".to_owned())?;
@@ -437,12 +468,14 @@ fn be_first(
         let own = sandbox.try_clone().during(|| "keep the socket of the sandbox".to_owned())?;
         let signals = sys::watch_children().during(|| "watch processes".to_owned())?;
         let keeper = keeper.leave().during(|| "let go of what is the keeper's".to_owned())?;
-        Ok::<_, Trouble>((own, signals, keeper))
+        let events = group.map(|group| group.events().try_clone_to_owned()).transpose();
+        let events = events.during(|| "keep the events of the control group".to_owned())?;
+        Ok::<_, Trouble>((own, signals, keeper, events))
     };
     sys::exit(match ready() {
-        Ok((sandbox, signals, keeper)) => {
+        Ok((sandbox, signals, keeper, events)) => {
             let unwatched = guard.and_then(Guard::unwatched).map(str::to_owned);
-            init::serve(plan, sandbox, signals, unwatched, Some(keeper), pace)
+            init::serve(plan, sandbox, signals, unwatched, Some(keeper), pace, events)
         }
         Err(trouble) => {
             trouble.tell(sandbox);
@@ -523,6 +556,7 @@ struct Keeper {
     /// Whether the caller has what the guard hears of changes by.
     told: bool,
     /// Removed at the end.
+    _group: Option<Group>,
     _home: Option<PrivateHome>,
 }
 

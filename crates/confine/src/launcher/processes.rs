@@ -12,7 +12,9 @@ use rustix::process::{Pid, Signal};
 struct Seen {
     parent: i32,
     threads: u64,
+    /// Memory of its own, also what is swapped out.
     memory: u64,
+    /// Memory that others may have too.
     shared: u64,
 }
 
@@ -21,10 +23,9 @@ struct Seen {
 pub(crate) struct Below {
     pub(crate) pids: Vec<Pid>,
     pub(crate) threads: u64,
-    /// Memory of their own.
-    pub(crate) memory: u64,
-    /// Memory that they have in common, as far as one of them has it.
-    pub(crate) shared: u64,
+    /// The most memory that they can have: what several of them have in common is in
+    /// it more than once.
+    pub(crate) bound: u64,
 }
 
 /// A piece of System V shared memory, which no process need have.
@@ -60,34 +61,101 @@ pub(crate) fn remove_pieces() {
 /// Looks at all processes that come from `ancestor`.
 pub(crate) fn below(ancestor: Pid) -> Below {
     let mut seen = HashMap::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+    for pid in numbers("/proc") {
         if let Some(process) = look(pid) {
             seen.insert(pid, process);
         }
     }
     let ancestor = ancestor.as_raw_nonzero().get();
-    let comes_from = |mut pid: i32| {
-        // Bounded: a process may change parents while this looks.
-        for _ in 0..seen.len() {
-            match seen.get(&pid) {
-                Some(process) if process.parent == ancestor => return true,
-                Some(process) => pid = process.parent,
-                None => return false,
-            }
-        }
-        false
-    };
+    let pids: Vec<i32> = seen.keys().copied().collect();
     let mut below = Below::default();
-    for (&pid, process) in seen.iter().filter(|(pid, _)| comes_from(**pid)) {
-        below.pids.extend(Pid::from_raw(pid));
-        below.threads += process.threads;
-        below.memory += process.memory;
-        // Once: most of it is the same memory in each of them.
-        below.shared = below.shared.max(process.shared);
+    for pid in pids {
+        if comes_from(pid, ancestor, &mut seen)
+            && let Some(process) = seen.get(&pid)
+        {
+            below.pids.extend(Pid::from_raw(pid));
+            below.threads += process.threads;
+            below.bound += process.memory + process.shared;
+        }
     }
     below
+}
+
+/// Returns whether a process comes from `ancestor`. One whose parent has ended since it
+/// was looked at has another parent by now, and is looked at again.
+fn comes_from(mut pid: i32, ancestor: i32, seen: &mut HashMap<i32, Seen>) -> bool {
+    // Bounded: a process may change parents while this looks.
+    for _ in 0..seen.len() + 8 {
+        let Some(&process) = seen.get(&pid) else { return false };
+        if process.parent == ancestor {
+            return true;
+        }
+        if process.parent <= 1 {
+            return false;
+        }
+        if !seen.contains_key(&process.parent) {
+            let (number, found) = match look(process.parent) {
+                Some(parent) => (process.parent, parent),
+                None => match look(pid) {
+                    Some(again) if again.parent != process.parent => (pid, again),
+                    _ => return false,
+                },
+            };
+            seen.insert(number, found);
+            continue;
+        }
+        pid = process.parent;
+    }
+    false
+}
+
+/// Returns how much memory processes have, where what they have in common counts once.
+/// `pieces` is System V shared memory, of which some may be mapped by none of them.
+pub(crate) fn memory(pids: &[Pid], pieces: u64) -> u64 {
+    let mut buffer = Vec::new();
+    let mut total = pieces;
+    for pid in pids {
+        let pid = pid.as_raw_nonzero().get();
+        let Some(base) = live(pid) else { continue };
+        // The kernel divides each page by how many map it.
+        let own = read_whole(&format!("{base}/smaps_rollup"), &mut buffer).and_then(|rollup| {
+            let size = |name| size(rollup, name);
+            // KERNEL(5.3): by kind.
+            Some(size("Pss_Anon:")? + size("Pss_Shmem:")? + size("SwapPss:").unwrap_or(0))
+        });
+        // A process that does not let others look into it is counted in full.
+        let own = own.or_else(|| look(pid).map(|process| process.memory + process.shared));
+        total += own.unwrap_or(0);
+        if pieces > 0
+            && let Some(maps) = read_whole(&format!("{base}/smaps"), &mut buffer)
+        {
+            total = total.saturating_sub(mapped_pieces(maps));
+        }
+    }
+    total
+}
+
+/// Returns how much of a process's memory is its share of System V shared memory.
+fn mapped_pieces(smaps: &str) -> u64 {
+    let mut total = 0;
+    let mut is_piece = false;
+    for line in smaps.lines() {
+        match line.strip_prefix("Pss:") {
+            Some(_) if is_piece => total += size(line, "Pss:").unwrap_or(0),
+            Some(_) => {}
+            // The line of a mapping begins with its address, the others with a name.
+            None if line.starts_with(|c: char| c.is_ascii_digit() || c.is_ascii_lowercase()) => {
+                is_piece = line.split_whitespace().nth(5).is_some_and(|at| at.starts_with("/SYSV"));
+            }
+            None => {}
+        }
+    }
+    total
+}
+
+fn numbers(dir: &str) -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 fn look(pid: i32) -> Option<Seen> {
@@ -97,13 +165,46 @@ fn look(pid: i32) -> Option<Seen> {
     let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
     let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
     let (parent, threads) = (number(1)? as i32, number(17)?);
-    let status = read(&format!("/proc/{pid}/status"), &mut buffer)?;
-    let size = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name));
-        let number = line.and_then(|rest| rest.split_whitespace().next());
-        number.and_then(|number| number.parse::<u64>().ok()).unwrap_or(0) * 1024
+    let sizes = |base: &str| {
+        let mut buffer = [0; 4096];
+        let status = read(&format!("{base}/status"), &mut buffer)?;
+        let size = |name| size(&status, name);
+        Some((size("RssAnon:")? + size("VmSwap:").unwrap_or(0), size("RssShmem:").unwrap_or(0)))
     };
-    Some(Seen { parent, threads, memory: size("RssAnon:"), shared: size("RssShmem:") })
+    let own = sizes(&format!("/proc/{pid}"));
+    // A first thread that has ended has no memory, and the others have it.
+    let own = own.or_else(|| sizes(&live(pid).filter(|_| threads > 1)?));
+    let (memory, shared) = own.unwrap_or((0, 0));
+    Some(Seen { parent, threads, memory, shared })
+}
+
+/// Returns the directory of `/proc` that tells of a process's memory: that of a thread
+/// which has not ended.
+fn live(pid: i32) -> Option<String> {
+    let has_memory = |base: &String| {
+        let mut buffer = [0; 4096];
+        read(&format!("{base}/status"), &mut buffer).is_some_and(|text| text.contains("RssAnon:"))
+    };
+    let own = format!("/proc/{pid}");
+    if has_memory(&own) {
+        return Some(own);
+    }
+    let tasks = format!("/proc/{pid}/task");
+    numbers(&tasks).map(|task| format!("{tasks}/{task}")).find(has_memory)
+}
+
+/// Returns a size that `/proc` gives in kilobytes.
+fn size(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let number: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(number * 1024)
+}
+
+/// Reads a file of `/proc` that may be long.
+fn read_whole<'b>(path: &str, buffer: &'b mut Vec<u8>) -> Option<&'b str> {
+    buffer.clear();
+    fs::File::open(path).ok()?.read_to_end(buffer).ok()?;
+    std::str::from_utf8(buffer).ok()
 }
 
 /// Reads a file of `/proc` in one go: each of these is made anew for every read.
@@ -188,5 +289,30 @@ mod tests {
         assert_eq!(piece(line), Some(want));
         assert_eq!(piece(""), None);
         assert_eq!(piece("0 3 600 20971520 17"), None);
+    }
+
+    #[test]
+    fn shares_of_pieces_are_added_up() {
+        let smaps = "\
+7f00-7f10 rw-s 00000000 00:01 5 /SYSV00000000 (deleted)
+Size:               64 kB
+Pss:                12 kB
+Pss_Dirty:          12 kB
+7f20-7f30 rw-s 00000000 00:01 6 /dev/zero (deleted)
+Pss:               100 kB
+VmFlags: rd wr sh
+a000-b000 rw-s 00000000 00:01 7 /SYSV00000001 (deleted)
+Pss:                 4 kB
+";
+        assert_eq!(mapped_pieces(smaps), 16 * 1024);
+    }
+
+    #[test]
+    fn a_process_is_looked_at() {
+        let own = rustix::process::getpid();
+        let seen = look(own.as_raw_nonzero().get()).unwrap();
+        assert!(seen.threads >= 1 && seen.memory > 0);
+        let exact = memory(&[own], 0);
+        assert!(exact > 0 && exact <= 2 * (seen.memory + seen.shared) + (64 << 20), "{exact}");
     }
 }

@@ -26,8 +26,12 @@ pub(crate) struct Attack {
     pub(crate) what: &'static str,
     /// Prepares the host.
     pub(crate) setup: fn(&Scene),
-    /// What its standard input and error are, where that is not nothing and a pipe.
+    /// What it is started with: its standard input and error, where that is not nothing
+    /// and a pipe.
     pub(crate) given: fn(&Scene) -> Given,
+    /// Whether it is only claimed where the sandbox has a control group: with
+    /// `ZONEKEEP_CGROUP=on`, and never on a machine whose groups are not for tests.
+    pub(crate) needs_group: bool,
     /// The attack itself.
     pub(crate) attempt: fn(&Target) -> Outcome,
     /// Looks at the host afterwards. That the secret, the read-only zone and
@@ -49,6 +53,7 @@ impl Attack {
         what: "",
         setup: |_| {},
         given: |_| Given::default(),
+        needs_group: false,
         attempt: |_| Outcome::Tried,
         check: |_| Ok(()),
         held_by: EVERY,

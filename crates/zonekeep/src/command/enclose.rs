@@ -258,6 +258,12 @@ impl Sandbox {
         // kept in memory, so they get no more than there is of that.
         let tightest = limits.tightest(&command.limits);
         limits.tmp = [tightest.tmp, tightest.memory].into_iter().flatten().min();
+        // What one command alone is in holds that command's own limits too, by a control
+        // group where there is one.
+        if self.shared().confine.once {
+            limits.memory = tightest.memory;
+            limits.processes = tightest.processes;
+        }
         let home = self.home_inside(own)?;
         let zones = self.zone_binds(own);
         let keeps = |number: &usize| {

@@ -23,10 +23,16 @@ mod kill_queue;
 mod kill_thread;
 mod limits;
 mod list;
+mod memory_churn;
 mod memory_file;
 mod memory_hog;
 mod memory_hogs;
+mod memory_leaderless;
+mod memory_shared;
+mod memory_shared_hidden;
+mod memory_sockets;
 mod out_of_memory;
+mod out_of_memory_own;
 mod read_memory;
 mod read_memory_file;
 mod renice;
@@ -64,10 +70,16 @@ pub(super) const ALL: &[&Attack] = &[
     &kill_thread::ATTACK,
     &limits::ATTACK,
     &list::ATTACK,
+    &memory_churn::ATTACK,
     &memory_file::ATTACK,
     &memory_hog::ATTACK,
     &memory_hogs::ATTACK,
+    &memory_leaderless::ATTACK,
+    &memory_shared::ATTACK,
+    &memory_shared_hidden::ATTACK,
+    &memory_sockets::ATTACK,
     &out_of_memory::ATTACK,
+    &out_of_memory_own::ATTACK,
     &read_memory::ATTACK,
     &read_memory_file::ATTACK,
     &renice::ATTACK,
@@ -81,6 +93,22 @@ pub(super) const ALL: &[&Attack] = &[
     &trace_reached::ATTACK,
     &write_memory::ATTACK,
 ];
+
+/// How long an attack holds memory that the limit does not allow.
+const HOLD: std::time::Duration = std::time::Duration::from_secs(4);
+
+/// Maps this many bytes that other processes may have too, and writes to them.
+pub(super) fn touch_shared(bytes: u64) -> io::Result<usize> {
+    let size = usize::try_from(bytes).map_err(io::Error::other)?;
+    let (rw, shared) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+    let args = [0, size, rw as usize, shared as usize, usize::MAX, 0];
+    let address = crate::sys::call(libc::SYS_mmap, &args)?;
+    for page in (0..size).step_by(4096) {
+        // SAFETY: the kernel just mapped these bytes for nobody else.
+        unsafe { std::ptr::write_volatile((address + page) as *mut u8, 1) };
+    }
+    Ok(address)
+}
 
 /// Gets and writes to this many bytes of memory.
 fn touch(bytes: u64) -> io::Result<()> {

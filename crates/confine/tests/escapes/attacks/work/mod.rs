@@ -16,6 +16,7 @@ mod git_submodule;
 mod git_worktree;
 mod limits;
 mod loopback;
+mod memory_in_common;
 mod permissions;
 mod personality;
 mod processes;
@@ -42,6 +43,7 @@ pub(super) const ALL: &[&Attack] = &[
     &git_worktree::ATTACK,
     &limits::ATTACK,
     &loopback::ATTACK,
+    &memory_in_common::ATTACK,
     &permissions::ATTACK,
     &personality::ATTACK,
     &processes::ATTACK,
