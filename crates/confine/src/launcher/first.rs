@@ -111,10 +111,7 @@ impl First {
                 });
                 match mapped {
                     Ok(()) => Ok(first),
-                    Err(trouble) => {
-                        first.end();
-                        Err(trouble)
-                    }
+                    Err(trouble) => Err(first.ended_by_itself().unwrap_or(trouble)),
                 }
             }
             Side::Child => {
@@ -188,6 +185,24 @@ impl First {
             io::ErrorKind::BrokenPipe => self.why_it_ended(),
             _ => trouble,
         })
+    }
+
+    /// Ends it; returns why it had ended before, where it had.
+    fn ended_by_itself(self) -> Option<Trouble> {
+        let _ = rustix::process::kill_process(self.pid, Signal::KILL);
+        let told = wire::receive(&self.words);
+        let wait = || rustix::process::waitpid(Some(self.pid), WaitOptions::empty());
+        let ended = rustix::io::retry_on_intr(wait).ok().flatten();
+        match told {
+            Ok(Some((Built::Failed { step, errno, why }, _))) => {
+                Some(Trouble::told(step, errno, why))
+            }
+            _ => {
+                let status = ended.map(|(_, status)| status);
+                let status = status.filter(|status| status.exit_status().is_some());
+                status.map(|status| Trouble::of_end(Some(status)))
+            }
+        }
     }
 
     /// Returns why it has ended, as far as it said that.
