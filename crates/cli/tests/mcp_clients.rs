@@ -92,6 +92,9 @@ fn runs_commands(project: &Project) -> bool {
 /// Has a client drive a session, and judges it.
 fn session(era: Era, client: impl Fn(&Project) -> Option<Command>) {
     let project = project();
+    // The client changes the file and puts it back: what it allowed more holds again only
+    // if the user has trusted that text.
+    project.zonekeep(["trust", "--yes"]).ok();
     let Some(mut command) = client(&project) else { return skip(MISSING) };
     if !runs_commands(&project) {
         return skip("no OS sandbox for commands here");
