@@ -28,7 +28,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 
 pub(crate) use self::program::{Bwrap, find};
 
-use crate::launcher::{Fixed, Group, INSIDE, PLACE, Trouble, Try, faults, gateway, inotify};
+use crate::launcher::{Fixed, Group, INSIDE, PLACE, Trouble, Try, attempt, gateway, inotify};
 use crate::plan::{Access, Identity, Plan};
 use crate::sys;
 use crate::wire::{self, Build};
@@ -73,12 +73,8 @@ pub(crate) fn start(
         let group = group.filter(|group| group.add(Some(init)).is_ok());
         let beside = [Some(sandbox.as_fd()), group.map(Group::events)];
         let beside: Vec<BorrowedFd<'_>> = beside.into_iter().flatten().collect();
-        // A message that was sent is not taken back, so a test fails it before.
-        let told = match faults::step() {
-            Some(errno) => Err(io::Error::from_raw_os_error(errno)),
-            None => wire::send(&starting.socket, &build, &beside),
-        };
-        told.map_err(|error| Trouble::new("speak to the sandbox", error))
+        let step = || "speak to the sandbox".to_owned();
+        attempt(step, || wire::send(&starting.socket, &build, &beside))
     });
     match finished {
         Ok(()) => Ok(starting.pid),

@@ -14,7 +14,7 @@ use zonekeep_policy::limit::Limits;
 
 use super::fatal::{self, Channel};
 use super::layers::{Alone, Rules};
-use super::{Trouble, Try, group, processes};
+use super::{Trouble, Try, attempt, group, processes};
 use crate::plan::{Plan, Start};
 use crate::report::Over;
 use crate::sys::{self, Program, Side};
@@ -134,7 +134,7 @@ fn begin<'i>(
         false => sys::start(&program).map_err(|(step, errno)| {
             Trouble::new(sys::STEPS[step], io::Error::from_raw_os_error(errno))
         })?,
-        true => match sys::fork().during(|| "start a process".to_owned())? {
+        true => match attempt(|| "start a process".to_owned(), sys::fork)? {
             Side::Parent(pid) => pid,
             Side::Child => match sys::prepare_here(&program) {
                 Ok(()) => sys::exit(crate::prove::attempt()),

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::group::Group;
 use super::maps::Owners;
 use super::tree::{Fixed, Ground, Sources};
-use super::{Pace, Trouble, Try, fatal, faults, gateway, hide, init};
+use super::{Pace, Trouble, Try, attempt, fatal, faults, gateway, hide, init};
 use crate::plan::{Network, Plan};
 use crate::sys::{self, Side};
 use crate::wire::{self, Built, MAX_FDS};
@@ -102,7 +102,7 @@ impl First {
             | libc::CLONE_NEWUTS
             | libc::CLONE_NEWCGROUP
             | if space == Space::Own { libc::CLONE_NEWNET } else { 0 };
-        match sys::clone(namespaces).during(|| "make namespaces".to_owned())? {
+        match attempt(|| "make namespaces".to_owned(), || sys::clone(namespaces))? {
             Side::Parent(pid) => {
                 drop(own);
                 let first = First { pid, words, owners, space };
@@ -175,12 +175,8 @@ impl First {
     }
 
     fn tell(&self, word: &impl Serialize, beside: &[BorrowedFd<'_>]) -> Result<(), Trouble> {
-        // A message that was sent is not taken back, so a test fails it before.
-        let told = match faults::step() {
-            Some(errno) => Err(io::Error::from_raw_os_error(errno)),
-            None => wire::send(&self.words, word, beside),
-        };
-        let told = told.map_err(|error| Trouble::new("start the first process", error));
+        let step = || "start the first process".to_owned();
+        let told = attempt(step, || wire::send(&self.words, word, beside));
         told.map_err(|trouble| match trouble.source.kind() {
             io::ErrorKind::BrokenPipe => self.why_it_ended(),
             _ => trouble,

@@ -15,7 +15,7 @@ use rustix::process::{Pid, WaitOptions};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::routes::Routes;
-use super::{Trouble, Try};
+use super::{Trouble, Try, attempt};
 use crate::plan::{Gateway, Listen, Plan};
 use crate::sys::{self, Side};
 use crate::wire::{self, Built, MAX_FDS};
@@ -83,7 +83,7 @@ pub(crate) fn hand_out_inside(
     let what = || "open the gateway".to_owned();
     let (words, own) = UnixStream::pair().during(what)?;
     // Whoever enters does not come back.
-    match sys::fork().during(what)? {
+    match attempt(what, sys::fork)? {
         Side::Child => {
             drop(words);
             let done = enter_network(first)

@@ -12,7 +12,7 @@ use rustix::process::{Signal, WaitOptions};
 
 use super::maps::Owners;
 use super::tree::{self, Mounts};
-use super::{Trouble, Try};
+use super::{Trouble, Try, attempt};
 use crate::plan::Plan;
 use crate::sys::{self, Side};
 use crate::wire::{self, Built, MAX_FDS};
@@ -64,7 +64,7 @@ fn take_in_namespace(plan: &Plan, caller: &UnixStream, who: Who) -> Result<(), T
         Who::Superuser => libc::CLONE_NEWNS,
         Who::User => libc::CLONE_NEWUSER | libc::CLONE_NEWNS,
     };
-    match sys::clone(namespaces).during(|| "make namespaces".to_owned())? {
+    match attempt(|| "make namespaces".to_owned(), || sys::clone(namespaces))? {
         Side::Parent(pid) => {
             drop(wait);
             let mapped = match who {

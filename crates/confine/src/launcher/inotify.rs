@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::{Trouble, Try};
+use super::{Trouble, Try, attempt};
 use crate::sys::{self, Side};
 
 /// The part of the user's own number that one sandbox may use.
@@ -49,7 +49,7 @@ pub(crate) fn limit_inside(first: Pid) -> Result<(), Trouble> {
     let space = File::open(format!("/proc/{}/ns/user", first.as_raw_nonzero())).during(what)?;
     let proc = File::open("/proc").during(what)?;
     // Whoever enters does not come back.
-    match sys::fork().during(what)? {
+    match attempt(what, sys::fork)? {
         Side::Child => {
             let entered = move_into_link_name_space(space.as_fd(), Some(LinkNameSpaceType::User));
             let done = entered.map_err(io::Error::from).and_then(|()| limit(proc.as_fd()));

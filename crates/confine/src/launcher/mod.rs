@@ -194,6 +194,18 @@ impl<T, E: Into<io::Error>> Try<T> for Result<T, E> {
     }
 }
 
+/// Takes a step that cannot be taken back, such as a new process or a message: a test
+/// fails it before.
+pub(crate) fn attempt<T>(
+    step: impl Fn() -> String,
+    act: impl FnOnce() -> io::Result<T>,
+) -> Result<T, Trouble> {
+    match faults::at(&step) {
+        Some(trouble) => Err(trouble),
+        None => act().map_err(|error| Trouble::new(step(), error)),
+    }
+}
+
 /// Prepares this process: it has nothing of the caller's, and no signal stops it.
 /// An error is for the caller, once its socket for that arrives; `None` where there
 /// is no caller.
@@ -394,7 +406,7 @@ fn start(
             crate::backend::bubblewrap::start(plan, sandbox, &fixed, unwatched, group)?
         }
         Backend::Landlock | Backend::None => {
-            match sys::fork().during(|| "start the first process".to_owned())? {
+            match attempt(|| "start the first process".to_owned(), sys::fork)? {
                 Side::Parent(pid) => pid,
                 Side::Child => {
                     sys::set_name(c"zonekeep");
