@@ -30,7 +30,7 @@ holds() {
 }
 # Whether this machine fully enforces the boundaries of commands.
 enforced() { zonekeep doctor --json 2>/dev/null | grep -q '"enforced": *true'; }
-untold() { ! grep -rq -e 41873 -e 38206 "$copy/state" reports; }
+untold() { ! grep -rq -e 4187302956 -e 3820617349 "$copy/state" reports; }
 nothing_planted() { [ -z "$(find . -name .envrc -o -name helper.worker)" ]; }
 
 if ! enforced; then

@@ -17,13 +17,25 @@ pub(crate) const USAGE: u8 = 2;
 /// Exit status: Zonekeep itself could not act safely.
 pub(crate) const UNSAFE: u8 = 125;
 
-/// Returns what the user can do about a command that could not be confined.
+/// Returns what the user can do about a command that was not run.
 pub(crate) fn hint_for(remedy: Remedy) -> &'static str {
     match remedy {
         Remedy::RaiseOrAccept => {
             "`zonekeep doctor` shows what would make this machine enforce them; to run commands \
              without that, use --accept-weaker, set ZONEKEEP_ACCEPT_WEAKER=1, or write \
              `sandbox.require_os_sandbox: false` in a project file that you trust"
+        }
+        Remedy::DropOwnEntries => {
+            "`zonekeep quarantine` lists the entries of this project, and `zonekeep quarantine drop \
+             --all` removes them; with --everywhere those of all projects"
+        }
+        Remedy::DropAllEntries => {
+            "`zonekeep quarantine --everywhere` lists the entries of all projects, and `zonekeep \
+             quarantine drop --all --everywhere` removes them; without --everywhere those of this \
+             project"
+        }
+        Remedy::Correct => {
+            "this machine has the sandbox: look at the directory or value that the message names"
         }
         _ => "`zonekeep doctor` shows what this machine offers, and what would raise it",
     }
@@ -107,9 +119,14 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
 }
 
+/// The hint for an organisation's file that cannot be used.
+const ORGANISATION: &str = "nothing runs until an administrator of this machine has corrected it; no project file or \
+     flag can";
+
 impl From<ProjectError> for Failure {
     fn from(error: ProjectError) -> Self {
         let hint = match error {
+            ProjectError::Organisation(_) => Some(ORGANISATION.to_owned()),
             ProjectError::Invalid { problems, text, .. } if report::only_in_flags(&problems) => {
                 let file = "the command line".to_owned();
                 return Failure::new(USAGE, ProjectError::Invalid { file, problems, text });
@@ -135,6 +152,11 @@ impl From<OpenError> for Failure {
             OpenError::Untrusted { .. } => Some(
                 "if you want this, run `zonekeep trust` in a terminal; it shows what the file opens and remembers your answer".to_owned(),
             ),
+            OpenError::Organisation(_) => Some(ORGANISATION.to_owned()),
+            OpenError::Debug { .. } => Some("leave out --debug".to_owned()),
+            OpenError::Unseen { .. } => {
+                Some("leave out --approve all, so that somebody is asked".to_owned())
+            }
             OpenError::Approver(unfit) => Some(unfit.hint().to_owned()),
             OpenError::Audit { .. } => Some(
                 "make the state directory writable, set XDG_STATE_HOME, or write `audit: best_effort` in the project file".to_owned(),

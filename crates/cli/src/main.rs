@@ -32,6 +32,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Run(commands::run::Args),
+    Profile(commands::profile::Args),
     Mcp(commands::mcp::Args),
     Work(commands::work::Args),
     Chat(commands::chat::Args),
@@ -45,6 +46,8 @@ enum Command {
     Approve(commands::approve::Args),
     #[cfg(target_os = "linux")]
     Quarantine(commands::quarantine::Args),
+    #[cfg(target_os = "linux")]
+    Cache(commands::cache::Args),
     Doctor(commands::doctor::Args),
     Trust(commands::trust::Args),
 }
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
     zonekeep::confine::launcher::become_or_split_off("run");
     let result = match command() {
         Command::Run(args) => commands::run::run(args),
+        Command::Profile(args) => commands::profile::run(args),
         Command::Mcp(args) => commands::mcp::run(args),
         Command::Work(args) => commands::work::run(args),
         Command::Chat(args) => commands::chat::run(args),
@@ -100,6 +104,8 @@ fn main() -> ExitCode {
         Command::Approve(args) => commands::approve::run(args),
         #[cfg(target_os = "linux")]
         Command::Quarantine(args) => commands::quarantine::run(args),
+        #[cfg(target_os = "linux")]
+        Command::Cache(args) => commands::cache::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Trust(args) => commands::trust::run(args),
     };
@@ -133,6 +139,8 @@ mod tests {
             "zonekeep run --zone a=b:rw --set approval.mode=strict --project . --worker w -- a b",
             "zonekeep run --approve all --answer-within 3s --explain -- a",
             "zonekeep run --approver ./p -- a",
+            "zonekeep run --profile codex --rw . -- codex exec hi",
+            "zonekeep run --net a,b --allow-host h --env A=b --pass-env C --debug --json -- a",
         ];
         for line in right {
             let (alone, whole) = both(line);

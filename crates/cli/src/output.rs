@@ -1,14 +1,27 @@
 //! Writing to standard output and standard error, where a closed pipe is not an error.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use zonekeep::policy::denial::is_invisible;
 
 use crate::failure::Failure;
 
-/// Prints a text, with a line break at the end if it has none.
+/// Set once the reader of standard output has closed it.
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether the reader of standard output has closed it, and text is dropped.
+pub(crate) fn is_closed() -> bool {
+    CLOSED.load(Ordering::Relaxed)
+}
+
+/// Prints a text, with a line break at the end if it has none. Where the reader has closed
+/// the pipe, the text is dropped: the command goes on to the exit status that is due.
 pub(crate) fn text(text: &str) -> Result<(), Failure> {
+    if is_closed() {
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
     let result = out.write_all(text.as_bytes()).and_then(|()| match text.ends_with('\n') {
         true => Ok(()),
@@ -64,8 +77,10 @@ pub(crate) fn beside(text: &str) {
 
 fn finish(result: io::Result<()>) -> Result<(), Failure> {
     match result {
-        // Whoever read this has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            CLOSED.store(true, Ordering::Relaxed);
+            Ok(())
+        }
         other => Ok(other?),
     }
 }

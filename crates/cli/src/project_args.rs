@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use clap::Args;
 use zonekeep::approve::{
-    AllNo, AllYes, Answer, Approver, Nobody, Program, Request, Socket, Terminal, Unfit, visible,
+    AllNo, AllYes, Answer, Approver, Nobody, Notifier, Notifying, Opening, Program, Request,
+    Socket, Terminal, Unfit, visible,
 };
 use zonekeep::command::{Confine, Weaker};
-use zonekeep::policy::config::{Overrides, Severity, ZoneFlag};
+use zonekeep::policy::config::{Addition, AgentProfile, DirFlag, Overrides, Severity, ZoneFlag};
 use zonekeep::policy::limit::Limits;
 use zonekeep::policy::policy::Consent;
 use zonekeep::policy::worker_file::{self, WorkerFile};
@@ -32,11 +33,52 @@ pub(crate) struct ProjectArgs {
     /// Set a value of the project file, such as approval.mode=strict
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
+    /// The directories of [`DirArgs`], where a command has these flags
+    #[arg(skip)]
+    pub(crate) dirs: DirArgs,
+    /// What other flags add to the file.
+    #[arg(skip)]
+    pub(crate) add: Vec<Addition>,
+    /// The agent that runs inside as a whole.
+    #[arg(skip)]
+    pub(crate) profile: Option<AgentProfile>,
+}
+
+/// The flags that name directories which agents see at their own paths.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct DirArgs {
+    /// Let the agent read and write this directory, at its own path
+    #[arg(long, value_name = "DIR")]
+    rw: Vec<PathBuf>,
+    /// Let the agent read this directory, at its own path
+    #[arg(long, value_name = "DIR")]
+    ro: Vec<PathBuf>,
+}
+
+impl DirArgs {
+    /// Adds the directories. Relative paths start in the current directory where that is in
+    /// one of them, else in the first one.
+    fn add_to(&self, overrides: &mut Overrides) -> Result<(), Failure> {
+        let rw = self.rw.iter().map(|dir| (dir, Mode::Rw));
+        for (dir, mode) in rw.chain(self.ro.iter().map(|dir| (dir, Mode::Ro))) {
+            let path = dir.canonicalize().map_err(|error| {
+                Failure::message(USAGE, format!("--{mode} {}: {error}", dir.display()))
+                    .hint("name a directory that exists")
+            })?;
+            overrides.dirs.push(DirFlag { path, mode });
+        }
+        let here = here()?.canonicalize().ok();
+        let here = here.filter(|here| overrides.dirs.iter().any(|dir| here.starts_with(&dir.path)));
+        overrides.working_dir = here.or_else(|| Some(overrides.dirs.first()?.path.clone()));
+        Ok(())
+    }
 }
 
 impl ProjectArgs {
     pub(crate) fn overrides(&self) -> Result<Overrides, Failure> {
-        let mut overrides = Overrides::default();
+        let (add, profile) = (self.add.clone(), self.profile.clone());
+        let mut overrides = Overrides { add, profile, ..Overrides::default() };
+        self.dirs.add_to(&mut overrides)?;
         for flag in &self.zones {
             let usage = || {
                 Failure::message(
@@ -149,6 +191,42 @@ pub(crate) struct ApproveArgs {
     /// How long a program or a socket may take to answer, such as 30s (5m if left out)
     #[arg(long, value_name = "TIME")]
     answer_within: Option<String>,
+    #[command(flatten)]
+    notify: NotifyArgs,
+}
+
+/// The flag that announces questions on the desktop.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct NotifyArgs {
+    /// Show a desktop notification while a question waits, with notify-send or another
+    /// program, which gets a title and a text
+    #[arg(
+        long,
+        value_name = "PROGRAM",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "notify-send"
+    )]
+    notify: Option<PathBuf>,
+}
+
+impl NotifyArgs {
+    /// Returns the program that shows notifications, where the flag is given.
+    pub(crate) fn open(&self) -> Result<Option<Arc<Notifier>>, Failure> {
+        let notifier = self.notify.as_ref().map(Notifier::new).transpose();
+        Ok(notifier.map_err(unfit)?.map(Arc::new))
+    }
+}
+
+/// Has the questions of an approver announced.
+pub(crate) fn announced(
+    approver: Box<dyn Approver>,
+    notifier: Option<&Arc<Notifier>>,
+) -> Box<dyn Approver> {
+    match notifier {
+        Some(notifier) => Box::new(Notifying::new(approver, Arc::clone(notifier))),
+        None => approver,
+    }
 }
 
 /// The environment variable by which a user accepts weaker enforcement everywhere.
@@ -202,10 +280,14 @@ impl SandboxArgs {
         self.open_with(Confine::default())
     }
 
-    /// Opens a sandbox, and says how its commands are confined. Where commands
-    /// get directories of their own and no file names zones, there are none.
+    /// Opens a sandbox for one call, after which the session ends, and says how its
+    /// commands are confined. Where commands get directories of their own and no file
+    /// names zones, there are none.
     pub(crate) fn open_with(&self, confine: Confine) -> Result<Sandbox, Failure> {
-        self.open_asking(confine, || self.approve.open(&Stop::new()))
+        self.open_asking(confine, || {
+            let (approver, socket) = self.approve.open(&Stop::new())?;
+            Ok((Box::new(ForOneCall(approver)), socket))
+        })
     }
 
     /// Opens a sandbox for a command that has the terminal. It could draw a question
@@ -233,6 +315,27 @@ impl SandboxArgs {
         let sandbox = open_sandbox(&project, worker.as_ref(), approver, confine)?;
         ApproveArgs::announce(socket.as_deref());
         Ok(sandbox)
+    }
+}
+
+/// Says with every question that the session ends with the call.
+struct ForOneCall(Box<dyn Approver>);
+
+impl Approver for ForOneCall {
+    fn ask(&self, request: &Request) -> Answer {
+        self.0.ask(&Request { last_call: true, ..request.clone() })
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn considers(&self) -> bool {
+        self.0.considers()
+    }
+
+    fn begin(&self, opening: &Opening<'_>) -> Result<(), Unfit> {
+        self.0.begin(opening)
     }
 }
 
@@ -290,11 +393,12 @@ impl ApproveArgs {
     /// person at the terminal need not answer any more once `stop` is said.
     pub(crate) fn open(&self, stop: &Stop) -> Result<Chosen, Failure> {
         let within = self.answer_within()?;
+        let notifier = self.notify.open()?;
         let approver: Box<dyn Approver> = match self.who() {
             Approve::All => Box::new(AllYes),
             Approve::None => Box::new(AllNo),
             Approve::Terminal => match Terminal::open() {
-                Ok(terminal) => Box::new(terminal.stopped_by(stop)),
+                Ok(terminal) => announced(Box::new(terminal.stopped_by(stop)), notifier.as_ref()),
                 Err(_) => Box::new(Nobody),
             },
             Approve::Program(path) => {
@@ -310,7 +414,8 @@ impl ApproveArgs {
                     Some(limit) => socket.within(limit),
                     None => socket,
                 });
-                return Ok((Box::new(Arc::clone(&socket)), Some(socket)));
+                let approver = announced(Box::new(Arc::clone(&socket)), notifier.as_ref());
+                return Ok((approver, Some(socket)));
             }
         };
         Ok((approver, None))

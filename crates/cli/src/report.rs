@@ -47,7 +47,8 @@ pub(crate) fn only_in_flags(problems: &[Problem]) -> bool {
 
 /// Returns whether a problem is in a flag, whose text then stands for the file.
 fn is_flag(problem: &Problem) -> bool {
-    ["--set ", "--zone "].iter().any(|flag| problem.file.starts_with(flag))
+    let flags = ["--set ", "--zone ", "--net ", "--allow-host ", "--env ", "--pass-env "];
+    flags.iter().any(|flag| problem.file.starts_with(flag))
 }
 
 fn group<'a>(problem: &'a Problem, path: &'a str, text: &'a str) -> Group<'a> {

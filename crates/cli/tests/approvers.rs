@@ -282,6 +282,45 @@ fn a_person_answers_at_another_terminal() {
 }
 
 #[test]
+fn a_waiting_question_is_announced_in_fixed_words() {
+    let project = project();
+    let (program, told) = (project.beside("home/tell"), project.beside("home/told"));
+    script(&program, &format!("printf '%s|' \"$@\" >> '{0}'; echo >> '{0}'", told.display()));
+    let flag = format!("--notify={}", program.display());
+    let arguments = arguments("/ask/<b>x</b>.txt");
+    let args = ["tool", "write_file", &arguments, &flag];
+    let Some(mut person) = project.zonekeep_at_terminal(args) else {
+        return skip("no terminal can be made here");
+    };
+    let words = eventually("the notification", || {
+        fs::read_to_string(&told).ok().filter(|text| text.ends_with('\n'))
+    });
+    assert_eq!(words, "Zonekeep|A question waits for your answer.|\n");
+    person.wait_for("zonekeep> ");
+    person.type_in("n\n");
+    person.wait_for("note to the agent");
+    person.type_in("\n");
+    assert_eq!(person.end().0, 1);
+
+    let waits = Agent::start(&project, "/ask/b.txt", &[&flag]);
+    eventually("the second one", || {
+        fs::read_to_string(&told).ok().filter(|text| text.lines().count() == 2)
+    });
+    drop(waits);
+    // A question that is answered by itself announces nothing.
+    write(&project, &["--approve", "all", &flag]).ok();
+    assert_eq!(fs::read_to_string(&told).unwrap().lines().count(), 2);
+    // Agents must not choose the program that runs.
+    script(&project.path("ask/tell"), "true");
+    let args = ["tool", "write_file", &arguments, "--notify=ask/tell", "--approve", "socket"];
+    let run = project.zonekeep(args);
+    assert_eq!(run.exit, 125, "{run}");
+    assert!(run.stderr.contains("which agents can write"), "{run}");
+    let run = write(&project, &["--notify=no-such-notifier", "--approve", "socket"]);
+    assert_eq!(run.exit, 125, "{run}");
+}
+
+#[test]
 fn sessions_that_begin_later_are_found_and_what_is_left_open_waits() {
     let project = project();
     let Some(mut person) = project.zonekeep_at_terminal(["approve"]) else {

@@ -66,7 +66,7 @@ aproval: { mode: tool }
     2 |   mdoe: direct
       |   ^^^^
       |
-      = help: did you mean 'mode'? known keys: mode, root, zones, paths, working_dir, home, network, secrets, require_os_sandbox, limits, backend, prove, env, pass_env, guard, allow_hard_links, allow_sensitive
+      = help: did you mean 'mode'? known keys: mode, root, zones, paths, working_dir, home, network, secrets, require_os_sandbox, limits, backend, prove, caches, env, pass_env, guard, allow_hard_links, allow_sensitive
 
     error[bad_value]: 'sandbox.zones.input.mode' cannot be 'read'
      --> zonekeep.yaml:4:32
@@ -82,7 +82,7 @@ aproval: { mode: tool }
     5 |     output: { path: ./out, mode: rw, sufixes: [.md] }
       |                                      ^^^^^^^
       |
-      = help: did you mean 'suffixes'? known keys: path, mode, suffixes, max_file_bytes, approval, untrusted
+      = help: did you mean 'suffixes'? known keys: path, mode, at, suffixes, max_file_bytes, approval, untrusted
 
     error[wrong_type]: 'sandbox.network' must be true or false, or a list, or a map, not 'maybe'
      --> zonekeep.yaml:6:12
@@ -100,6 +100,69 @@ aproval: { mode: tool }
       |
       = help: did you mean 'approval'? known keys: name, version, description, model, prices, sandbox, approval, when_tainted, delegation, tools, tool_rules, shell, shell_rules, shell_default, audit
     ");
+}
+
+#[test]
+fn missing_directories_are_shown_with_the_errors_of_the_file() {
+    let project = Project::with_config(
+        PROGRAM,
+        "sandbox:
+  mode: direct
+  zones:
+    a: { path: ./nope, mode: ro }
+    b: { path: ./in, mode: rx }
+",
+    )
+    .dir("in");
+    assert_snapshot!(project.zonekeep(["check"]).to_string(), @"
+    exit 1
+    --- stdout
+    zonekeep.yaml: 2 error(s), 0 warning(s)
+    --- stderr
+    error[directory]: zone 'a': the directory [TEMP]/project/nope does not exist
+     --> zonekeep.yaml:4:16
+      |
+    4 |     a: { path: ./nope, mode: ro }
+      |                ^
+      |
+      = help: make it with `mkdir -p '[TEMP]/project/nope'`, or correct the path
+
+    error[bad_value]: 'sandbox.zones.b.mode' cannot be 'rx'
+     --> zonekeep.yaml:5:28
+      |
+    5 |     b: { path: ./in, mode: rx }
+      |                            ^^
+      |
+      = help: did you mean 'ro'? it can be: ro, rw
+    ");
+}
+
+#[test]
+fn a_zone_that_is_empty_beside_a_directory_of_its_name_is_doubted() {
+    let config = "sandbox:
+  zones:
+    input: { path: ./in, mode: ro }
+    output: { path: ./out, mode: rw }
+";
+    let project = Project::with_config(PROGRAM, config).file("in/a.txt", "a").dir("out");
+    assert_snapshot!(project.zonekeep(["check"]).to_string(), @"
+    exit 0
+    --- stdout
+    zonekeep.yaml: ok, 2 zone(s), 0 worker(s), 1 warning(s)
+    --- stderr
+    warning[other_directory]: the zone 'input' is the empty directory .sandbox/in, not ./in of the project
+     --> zonekeep.yaml:3:20
+      |
+    3 |     input: { path: ./in, mode: ro }
+      |                    ^
+      |
+      = help: write `mode: direct` below `sandbox:` if ./in is meant, else `mode: sandboxed`
+    ");
+    // Whoever wrote the mode, or has put files there, means it.
+    let written = project.zonekeep(["check", "--set", "sandbox.mode=sandboxed"]);
+    assert!(written.ok().contains("0 warning(s)"), "{written}");
+    let used = project.file(".sandbox/in/b.txt", "b").zonekeep(["check"]);
+    assert!(used.ok().contains("0 warning(s)"), "{used}");
 }
 
 #[test]
@@ -134,7 +197,7 @@ fn problems_are_data_with_json() {
           "line": 4,
           "column": 3,
           "source": "  netwrok: false",
-          "hint": "did you mean 'network'? known keys: mode, root, zones, paths, working_dir, home, network, secrets, require_os_sandbox, limits, backend, prove, env, pass_env, guard, allow_hard_links, allow_sensitive"
+          "hint": "did you mean 'network'? known keys: mode, root, zones, paths, working_dir, home, network, secrets, require_os_sandbox, limits, backend, prove, caches, env, pass_env, guard, allow_hard_links, allow_sensitive"
         }
       ],
       "hosts": []
@@ -183,7 +246,7 @@ fn the_old_form_loads_with_one_deprecation_warning() {
       |
       = help: write sandbox: { paths: { input: { root: ./in, mode: ro }, output: { root: ./out, mode: rw } } }
     ");
-    assert_eq!(project.zonekeep(["tool", "list"]).ok(), "input\noutput");
+    assert_eq!(project.zonekeep(["tool", "list"]).ok(), "input/\noutput/");
 }
 
 #[test]
@@ -477,5 +540,43 @@ fn a_secret_that_is_too_short_to_be_kept_out_of_answers_is_warned_of() {
         assert_eq!(run.to_string().contains(why), warned, "{run}");
         assert_eq!(run.exit, 0, "{run}");
         assert!(!run.to_string().contains("hunter"), "{run}");
+    }
+}
+
+/// Runs a command whose output goes to a pipe that its reader has closed.
+fn into_a_closed_pipe(project: &Project, args: &[&str]) -> Option<i32> {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = project.command();
+    command.args(args).stdout(writer.try_clone().unwrap()).stderr(writer);
+    command.status().unwrap().code()
+}
+
+#[test]
+fn a_closed_pipe_does_not_turn_errors_into_success() {
+    let project = Project::with_config(PROGRAM, "sandbix: {}\n");
+    for (args, status) in [
+        (&["check"][..], 1),
+        (&["check", "--json"], 1),
+        (&["explain", "read", "/a"], 125),
+        (&["run", "--json", "--", "true"], 125),
+        (&["schema"], 0),
+        (&["log"], 0),
+    ] {
+        assert_eq!(into_a_closed_pipe(&project, args), Some(status), "{args:?}");
+    }
+    let config = "sandbox: { mode: direct, zones: { in: { path: ./in, mode: ro } } }\n";
+    let changed = config.replace("mode: ro", "mode: rw, approval: { write: preApproved }");
+    let project = Project::with_config(PROGRAM, config).dir("in").file("new.yaml", changed);
+    let write = r#"{"path": "/in/a", "content": "x"}"#;
+    for (args, status) in [
+        (&["check"][..], 0),
+        (&["tool", "--json", "write_file", write], 1),
+        (&["replay", "--config", "new.yaml"], 1),
+        (&["replay", "--json", "--config", "new.yaml"], 1),
+        (&["replay", "--config", "zonekeep.yaml"], 0),
+        (&["log", "--follow"], 0),
+    ] {
+        assert_eq!(into_a_closed_pipe(&project, args), Some(status), "{args:?}");
     }
 }

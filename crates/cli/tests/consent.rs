@@ -167,7 +167,7 @@ fn whoever_the_flags_name_is_asked_although_the_file_answers_itself() {
     let arguments = json!({ "path": "/ask/a.txt", "content": "three\n" });
     let said = client.tool("write_file", arguments);
     assert_eq!(said["isError"], true, "{said}");
-    assert!(client.said().contains(note), "{}", client.said());
+    zonekeep_testkit::eventually("the note", || client.said().contains(note).then_some(()));
     assert_ne!(auto.read("ask/a.txt"), "three\n");
 }
 
@@ -188,7 +188,6 @@ fn a_person_sees_the_path_the_reason_and_the_diff_and_says_yes() {
       | -two
       | +2
       y  yes, this once
-      s  yes, and do not ask about this again in this session: write '/ask/a.txt'
       n  no
     zonekeep> y
     ");
@@ -231,17 +230,46 @@ fn a_person_says_no_with_a_note_for_the_agent() {
 }
 
 #[test]
-fn yes_for_the_session_is_recorded_as_such() {
+fn a_yes_for_the_session_is_not_offered_where_that_ends_with_the_call() {
     let project = project();
-    let Some(Typed { run, screen }) =
-        typed(&project, "/ask/new.txt", "x\n", &[("zonekeep> ", "s\n")])
-    else {
+    let steps = [("zonekeep> ", "s\n"), ("zonekeep> ", "y\n")];
+    let Some(Typed { run, screen }) = typed(&project, "/ask/new.txt", "x\n", &steps) else {
         return skip("no terminal can be made here");
     };
     run.ok();
     assert!(screen.contains("+x"), "a new file is shown as well: {screen}");
     let log = project.log_lines().join("\n");
-    assert!(log.contains(r#""remember":"session""#), "{log}");
+    assert!(log.contains(r#""remember":"once""#), "{log}");
+    assert!(!screen.contains("in this session"), "{screen}");
+    assert!(screen.contains("please answer y or n"), "{screen}");
+}
+
+#[test]
+fn a_question_fits_on_the_screen_and_its_diff_is_coloured_unless_that_is_not_wanted() {
+    let project = project();
+    let content: String = (0..100).map(|number| format!("line {number}\n")).collect();
+    let arguments = json!({ "path": "/ask/a.txt", "content": content }).to_string();
+    for (environment, coloured) in [
+        (&["TERM=xterm"][..], true),
+        (&["TERM=xterm", "NO_COLOR=1"], false),
+        (&["TERM=dumb"], false),
+    ] {
+        let mut command = std::process::Command::new("env");
+        command.args(environment).arg(PROGRAM).args(["tool", "write_file", &arguments]);
+        let Some(mut person) = project.at_terminal(&command) else {
+            return skip("no terminal can be made here");
+        };
+        person.wait_for("zonekeep> ");
+        person.type_in("n\n");
+        person.wait_for("note");
+        person.type_in("\n");
+        let (_, _, screen) = person.end();
+        let question = screen.split("zonekeep> ").next().unwrap();
+        assert!(question.lines().count() <= 24, "{screen}");
+        assert!(question.contains("more lines: v shows them"), "{screen}");
+        assert_eq!(question.contains("\x1b[31m  | -one\x1b[0m\n"), coloured, "{screen}");
+        assert_eq!(question.contains('\x1b'), coloured, "{screen}");
+    }
 }
 
 #[test]
@@ -253,7 +281,7 @@ fn an_answer_that_means_nothing_is_a_no_in_the_end() {
         return skip("no terminal can be made here");
     };
     assert_eq!(run.exit, 1, "{run}");
-    assert!(screen.contains("please answer y, s or n"), "{screen}");
+    assert!(screen.contains("please answer y or n"), "{screen}");
     // So is the end of the input.
     let end = typed(&project, "/ask/a.txt", "x", &[("zonekeep> ", "\x04")]).unwrap();
     assert_eq!(end.run.exit, 1, "{}", end.run);
@@ -301,7 +329,7 @@ fn tool_rules_ask_and_block_as_well() {
 
     --- stderr
     Cannot use 'delete_file': the tool is not available.
-    Available tools: copy_file, edit_file, file_info, list_files, move_file, read_file, search_files, shell and 2 more
+    Available tools: copy_file, edit_file, file_info, list_files, move_file, read_file, read_many, search_files and 4 more
     ");
     assert!(!project.zonekeep(["tool"]).ok().contains("delete_file\n"));
 }

@@ -193,6 +193,8 @@ fn every_proposal_works_when_it_is_followed() {
         (CONFIG, "", "write", "/mail/a.md", "deny", "outside", None),
         (CONFIG, "", "write", "/output/.git/hooks/x", "deny", "guarded", None),
         (CONFIG, "", "write", "/output/.envrc", "ask", "none", None),
+        (CONFIG, "", "read", "/output/.netrc", "deny", "sensitive", None),
+        (CONFIG, "", "write", "/output/x/.AWS/credentials", "deny", "sensitive", None),
         (&strict, "", "write", "/docs/a.md", "deny", "declined", Some(12)),
         (&manual, "", "write", "/output/a.md", "ask", "none", Some(12)),
         (&rules, "", "delete", "/output/a.md", "deny", "no_tool", Some(12)),

@@ -121,8 +121,8 @@ fn the_rule_goes_where_it_decides_first() {
         words: cargo, test
         says:  ask
         rule:  shell.default: ask (zonekeep.yaml:13)
-      change:  shell.rules: - { pattern: "git push", approval: preApproved }  (before zonekeep.yaml:10)
-      opens:   every command that starts with git push runs without a question, unless it does more than that says
+      change:  shell.rules: - { pattern: "git push", approval: preApproved, grants: { network: ["example.org"] } }  (before zonekeep.yaml:10)
+      opens:   every command that starts with git push runs without a question, and reaches example.org, unless it does more than that says
       change:  shell.rules: - { pattern: "cargo test", approval: preApproved }  (after zonekeep.yaml:12)
       opens:   every command that starts with cargo test runs without a question, unless it does more than that says
     --- stderr
@@ -184,14 +184,14 @@ fn the_explanation_is_data_too() {
       "grants": "example.org",
       "network": "example.org",
       "change": {
-        "text": "shell.rules: - { pattern: \"git push\", approval: preApproved }",
+        "text": "shell.rules: - { pattern: \"git push\", approval: preApproved, grants: { network: [\"example.org\"] } }",
         "rules": [
           {
             "file": "zonekeep.yaml",
             "line": 10,
             "place": "before",
-            "rule": "{ pattern: \"git push\", approval: preApproved }",
-            "opens": "every command that starts with git push runs without a question, unless it does more than that says"
+            "rule": "{ pattern: \"git push\", approval: preApproved, grants: { network: [\"example.org\"] } }",
+            "opens": "every command that starts with git push runs without a question, and reaches example.org, unless it does more than that says"
           }
         ],
         "edits": [],

@@ -26,7 +26,7 @@ fn the_plan_is_printed_and_nothing_runs() {
         return;
     }
     let project = project();
-    let run = project.zonekeep(["explain", "run", "--", "touch", "/output/x", "it's"]);
+    let run = project.zonekeep(["explain", "run", "--all", "--", "touch", "/output/x", "it's"]);
     let text = run.ok();
     assert!(text.starts_with("touch /output/x 'it'\\''s'\n"), "{run}");
     for part in
@@ -41,8 +41,18 @@ fn the_plan_is_printed_and_nothing_runs() {
     }
     assert!(!project.exists("out/x"));
     assert!(project.log_lines().is_empty(), "nothing is recorded");
+    let short = project.zonekeep(["explain", "run", "--", "touch", "/output/x", "it's"]);
     let flag = project.zonekeep(["run", "--explain", "--", "touch", "/output/x", "it's"]);
-    assert_eq!(flag.ok(), text, "the flag says the same");
+    assert_eq!(flag.ok(), short.ok(), "the flag says the same");
+    let lines = short.ok().lines().count();
+    assert!(lines <= 24, "it fits a screen: {lines} lines\n{short}");
+    for part in ["  limits:  ", "time 5 min", "memory 1 GiB", "  network: none", "(--all lists"] {
+        assert!(short.ok().contains(part), "{part:?} in {short}");
+    }
+    if text.contains("backend: namespaces") {
+        assert!(short.ok().contains("granted: rw /output from [TEMP]/project/out"), "{short}");
+        assert!(short.ok().contains("  starts:  /output\n"), "{short}");
+    }
     assert!(!project.exists("out/x"));
 }
 

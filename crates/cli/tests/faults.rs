@@ -115,6 +115,7 @@ fn what_cannot_be_read_is_said_to_be_so() {
     a.txt:1:input
     [1 match in 1 file.]
     [Not searched: 2 files, not readable.]
+    [Paths are relative to /input.]
     --- stderr
     ");
 
@@ -128,9 +129,81 @@ fn what_cannot_be_read_is_said_to_be_so() {
     --- stdout
 
     --- stderr
-    error: zone 'input': [TEMP]/project/in cannot be opened as a directory: the file's permissions do not allow it.
+    error: zone 'input': [TEMP]/project/in cannot be read: permission denied
 
     hint: name a directory that you can read (zonekeep.yaml:4)
+    ");
+}
+
+#[test]
+fn a_granted_directory_that_cannot_be_read_is_named() {
+    let project = project().dir("closed");
+    let Some(_) = ordinary(&project) else { return skip("no ordinary user to run as") };
+    let closed = project.path("closed");
+    let set = |mode: u32| {
+        fs::set_permissions(&closed, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let run = |args: &[&str]| {
+        let mut command = ordinary(&project).unwrap();
+        project.finish(command.args(args))
+    };
+    set(0);
+    assert_snapshot!(run(&["run", "--rw", "closed", "--", "true"]).to_string(), @"
+    exit 125
+    --- stdout
+
+    --- stderr
+    error: closed cannot be read: permission denied
+
+    hint: name a directory that you can read (--rw)
+    ");
+    let zone = ["--zone", "closed=closed:rw"];
+    let calls: [&[&str]; 4] = [
+        &["run", "--ro", "closed", "--", "true"],
+        &["run", "--rw", "closed", "--accept-weaker", "--", "true"],
+        &["run", zone[0], zone[1], "--", "true"],
+        &["tool", "shell", "{\"command\":\"true\"}", zone[0], zone[1]],
+    ];
+    for call in calls {
+        let run = run(call);
+        assert_eq!(run.exit, 125, "{call:?}: {run}");
+        assert!(run.stderr.contains("closed cannot be read: permission denied"), "{run}");
+        assert!(!run.stderr.contains("--accept-weaker"), "{run}");
+    }
+    let check = run(&["check", zone[0], zone[1]]);
+    assert!(check.exit == 1 && check.to_string().contains("cannot be read"), "{check}");
+
+    // It is closed only when the launcher looks: the machine has the sandbox all the same.
+    set(0o755);
+    if run(&["run", "--rw", "closed", "--", "true"]).exit == 125 {
+        return skip("this machine does not fully enforce the boundaries of commands");
+    }
+    if is_root() {
+        std::os::unix::fs::chown(&closed, Some(65534), Some(65534)).unwrap();
+    }
+    let launcher = project.path("launcher");
+    // It waits until its caller, which has looked already, has the directory open.
+    let script = format!(
+        "#!/bin/bash\nfor i in {{1..1000}}; do\n  if [ ! -r '{0}' ] || /bin/ls -l /proc/$PPID/fd | \
+         /bin/grep -q '{0}'; then break; fi\n  /bin/sleep 0.02\ndone\n/bin/chmod 0 '{0}'\n\
+         exec -a zonekeep-launcher '{1}' \"$@\"\n",
+        closed.display(),
+        project.program().display()
+    );
+    fs::write(&launcher, script).unwrap();
+    fs::set_permissions(&launcher, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = ordinary(&project).unwrap();
+    command.env("ZONEKEEP_LAUNCHER", &launcher);
+    let run = project.finish(command.args(["run", "--rw", "closed", "--", "true"]));
+    set(0o755);
+    assert_snapshot!(run.to_string(), @"
+    exit 125
+    --- stdout
+
+    --- stderr
+    error: cannot read [TEMP]/project/closed: Permission denied (os error 13)
+
+    hint: this machine has the sandbox: look at the directory or value that the message names
     ");
 }
 
@@ -176,7 +249,7 @@ fn links_that_go_round_end() {
     let list = call(&project, "list_files", json!({ "path": "/input", "pattern": "**/*.txt" }));
     assert_eq!(list.ok(), "a.txt", "each file once");
     let found = call(&project, "search_files", json!({ "path": "/input", "pattern": "input" }));
-    assert_eq!(found.ok(), "a.txt:1:input\n[1 match in 1 file.]");
+    assert_eq!(found.ok(), "a.txt:1:input\n[1 match in 1 file.]\n[Paths are relative to /input.]");
 }
 
 #[test]

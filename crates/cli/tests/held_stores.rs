@@ -48,6 +48,8 @@ fn held(path: &Path, access: Access) -> HostStore {
         watch: None,
         rules: ZoneRules::default(),
         prove: false,
+        calls: Default::default(),
+        dialers: 0,
     };
     let launcher = Launcher::at(PROGRAM);
     match handles(&plan, &launcher) {

@@ -119,6 +119,9 @@ const WORKS: &str = "HTTP/1.1 200 Connection established \u{1}hello";
 
 #[test]
 fn with_few_descriptors_a_list_of_hosts_holds_or_nothing_runs() {
+    if !zonekeep_testkit::enforced(PROGRAM) {
+        return;
+    }
     let scene = Scene::new();
     let limited = |most: u32| {
         let mut command = Command::new("prlimit");
@@ -133,6 +136,9 @@ fn with_few_descriptors_a_list_of_hosts_holds_or_nothing_runs() {
 
 #[test]
 fn with_few_processes_a_list_of_hosts_holds_or_nothing_runs() {
+    if !zonekeep_testkit::enforced(PROGRAM) {
+        return;
+    }
     let scene = Scene::new();
     let Some(ordinary) = scene.project.as_ordinary() else {
         return skip("no ordinary user to run as");

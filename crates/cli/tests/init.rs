@@ -21,7 +21,23 @@ fn init_writes_a_file_that_works_at_once() {
     assert!(project.read("zonekeep.yaml").contains("# "), "the file has comments");
 
     let list = project.zonekeep(["tool", "list_files", r#"{"path": "/"}"#]);
-    assert_eq!(list.ok(), "input\noutput");
+    assert_eq!(list.ok(), "input/\noutput/");
+}
+
+#[test]
+fn a_repository_gets_the_template_for_one() {
+    let project = Project::new(PROGRAM).dir(".git");
+    let run = project.zonekeep(["init"]);
+    assert!(run.ok().contains("`zonekeep mcp install claude-code`"), "{run}");
+    assert!(project.read("zonekeep.yaml").contains("working_dir: /repo"), "{run}");
+    assert!(!project.exists("input"), "{run}");
+    let named = Project::new(PROGRAM).dir(".git");
+    named.zonekeep(["init", "--template", "minimal"]).ok();
+    assert!(named.exists("input"));
+    // A work tree and a submodule have a file of that name.
+    let linked = Project::new(PROGRAM).file(".git", "gitdir: elsewhere\n");
+    linked.zonekeep(["init"]).ok();
+    assert!(linked.read("zonekeep.yaml").contains("working_dir: /repo"));
 }
 
 #[test]

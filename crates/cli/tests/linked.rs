@@ -189,7 +189,7 @@ fn blocked_deletion_and_writing_hold_for_commands() {
     if !has_own_tree(&project) {
         return skip("the paths are those of a tree of its own");
     }
-    let explained = project.zonekeep(["explain", "run", "--", "true"]);
+    let explained = project.zonekeep(["explain", "run", "--all", "--", "true"]);
     if !explained.ok().contains("full     blocked deletion: Landlock") {
         return skip("this kernel has no Landlock");
     }

@@ -349,7 +349,7 @@ fn a_thousand_calls_at_a_time_are_all_answered() {
     // Threads that nobody needs go away.
     let start = Instant::now();
     while client.status("Threads") > 16 {
-        assert!(start.elapsed() < Duration::from_secs(20), "{}", client.status("Threads"));
+        assert!(start.elapsed() < Duration::from_secs(120), "{}", client.status("Threads"));
         std::thread::sleep(Duration::from_millis(100));
     }
     assert_eq!(client.end(), Some(0));

@@ -299,11 +299,11 @@ fn slow_and_idle_connections_end_and_keep_nobody_out_for_long() {
     slow.write_all(b"POST /mcp HTTP/1.1\r\nHost: ").unwrap();
     let idle: Vec<TcpStream> = (0..300).map(|_| port.connect()).collect();
     port.still_works();
-    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(90), "{:?}", start.elapsed());
     // A head that never ends is hung up on.
     let mut rest = Vec::new();
     let _ = slow.read_to_end(&mut rest);
-    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(90), "{:?}", start.elapsed());
     drop(idle);
     port.still_works();
     let files = port.server.open_files();

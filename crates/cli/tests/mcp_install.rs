@@ -95,6 +95,56 @@ fn every_client_is_set_up_once_and_found_set_up_the_second_time() {
 }
 
 #[test]
+fn every_client_is_taken_out_again() {
+    let uninstall = |project: &Project, args: &[&str]| {
+        project.finish(in_path(project).args(["mcp", "uninstall"]).args(args))
+    };
+    for (client, in_project, of_user) in CLIENTS {
+        for user in [false, true] {
+            let project = project();
+            let file = match in_project.filter(|_| !user) {
+                Some(file) => project.path(file),
+                None => user_file(&project, of_user),
+            };
+            let flags = |more: &[&'static str]| {
+                let user = user.then_some("--user");
+                [*client].into_iter().chain(user).chain(more.iter().copied()).collect::<Vec<_>>()
+            };
+            let none = uninstall(&project, &flags(&["--yes"]));
+            assert!(none.ok().ends_with("nothing was changed."), "{client}: {none}");
+            assert!(!file.exists(), "{client}: nothing is made to be changed");
+            install(&project, &flags(&["--name", "other", "--yes"])).ok();
+            let before = fs::read_to_string(&file).unwrap();
+            install(&project, &flags(&["--yes"])).ok();
+            let asked = uninstall(&project, &flags(&[]));
+            assert_eq!(asked.exit, 125, "{client}: nobody can be asked: {asked}");
+            uninstall(&project, &flags(&["--yes"])).ok();
+            assert_eq!(fs::read_to_string(&file).unwrap(), before, "{client}: as it was");
+        }
+    }
+}
+
+#[test]
+fn tools_of_the_client_that_were_switched_off_come_back_on_request() {
+    let project = project().file(
+        ".claude/settings.json",
+        "{\n  // mine\n  \"permissions\": { \"deny\": [\"Foo\"] }\n}\n",
+    );
+    install(&project, &["claude-code", "--deny-native", "--yes"]).ok();
+    assert!(project.read(".claude/settings.json").contains("Bash"));
+    let uninstall = |args: &[&str]| {
+        project.finish(in_path(&project).args(["mcp", "uninstall", "claude-code"]).args(args))
+    };
+    let left = uninstall(&["--yes"]);
+    assert!(left.ok().contains("own tools are switched off"), "{left}");
+    assert!(project.read(".claude/settings.json").contains("Bash"), "{left}");
+    uninstall(&["--yes", "--deny-native"]).ok();
+    let settings = project.read(".claude/settings.json");
+    assert!(settings.contains("// mine") && settings.contains("Foo"), "{settings}");
+    assert!(!settings.contains("Bash"), "{settings}");
+}
+
+#[test]
 fn the_entry_is_what_the_client_reads() {
     let project = project().file("w/a.worker", "---\nname: a\n---\nDo.\n");
     let print = |args: &[&str]| install(&project, &[args, &["--print"]].concat()).ok().to_owned();

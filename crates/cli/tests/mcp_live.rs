@@ -214,7 +214,7 @@ fn a_new_project_file_holds_from_then_on() {
     all_ended(&mark);
     let tools = client.call("tools/list", json!({}))["result"]["tools"].clone();
     let names: Vec<_> = tools.as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
-    assert_eq!(names, ["read_file", "list_files"]);
+    assert_eq!(names, ["read_file", "list_files", "read_many", "tree"]);
     let gone = client.tool("write_file", json!({ "path": "/work/a", "content": "y" }));
     assert!(gone["isError"] == true && text(&gone).contains("not available"), "{gone}");
     assert_eq!(project.read("work/a"), "x");
@@ -230,6 +230,36 @@ fn a_new_project_file_holds_from_then_on() {
         client.said().contains("their rules are in force").then_some(())
     });
     assert_eq!(client.end(), Some(0));
+}
+
+#[test]
+fn a_file_with_the_same_rules_changes_nothing() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
+    // Once beside the zones, and twice at the top of one, where commands could write it.
+    let around = "sandbox:\n  mode: direct\n  zones:\n    all: { path: ., mode: rw }\n\
+                  shell: { default: preApproved }\n";
+    let same = around.replace("mode: rw", "mode: rw, at: same");
+    for config in [CONFIG, around, &same] {
+        let project = project();
+        project.put("zonekeep.yaml", config);
+        let mark = mark();
+        let mut client = Client::open(&project, &[], &json!({}));
+        client.tool("shell", json!({ "command": format!("sleep {mark}"), "background": true }));
+        let call = client.begin("shell", json!({ "command": format!("sleep {mark}") }));
+        has_begun(&mark, 2);
+        project.put("zonekeep.yaml", format!("# a comment\n\n{config}# and another\n"));
+        // Long enough to settle and to be read again.
+        assert!(client.within(Duration::from_millis(1_500), has_changed).is_none());
+        assert_eq!(running(&mark), 2, "{config}");
+        assert!(!client.said().contains("have changed"), "{}", client.said());
+        client.tell("notifications/cancelled", json!({ "requestId": call }));
+        // The control: other rules end them.
+        project.put("zonekeep.yaml", ONLY_INPUT);
+        all_ended(&mark);
+        assert_eq!(client.end(), Some(0));
+    }
 }
 
 #[test]
@@ -326,7 +356,7 @@ when_tainted: {{ without: [secret] }}
     assert_eq!(text(&key(&mut client)), "key\n");
     client.tool("read_file", json!({ "path": "/web/page" }));
     assert_eq!(key(&mut client)["isError"], true);
-    project.put("zonekeep.yaml", config("# another\n"));
+    project.put("zonekeep.yaml", config("shell: { default: blocked }\n"));
     client.wait_for("the news", has_changed);
     assert_eq!(key(&mut client)["isError"], true, "what it has read it still knows");
     let read = client.call("resources/read", json!({ "uri": "zonekeep:///secret/key" }));

@@ -68,7 +68,7 @@ fn what_is_looser_waits_and_what_is_stricter_holds_at_once() {
     project.zonekeep(["trust", "--yes"]).ok();
     eventually("what is trusted to hold", || writes(&mut client, "/ask/b").then_some(()));
     assert!(!writes(&mut client, "/work/b"));
-    assert!(client.said().contains("their rules are in force"), "{}", client.said());
+    read_again(&client, "their rules are in force");
     // Back to what was trusted never, and was tightened since.
     project.put("zonekeep.yaml", CONFIG);
     eventually("the question", || (!writes(&mut client, "/ask/c")).then_some(()));
@@ -77,6 +77,48 @@ fn what_is_looser_waits_and_what_is_stricter_holds_at_once() {
     // The control: a server that is started with the file takes it.
     let mut other = Client::open(&project, &[], &json!({}));
     assert!(writes(&mut other, "/work/c") && !writes(&mut other, "/ask/c"));
+}
+
+#[test]
+fn trust_shows_what_a_running_server_withholds_and_asks() {
+    // Stricter than the defaults, so that only the server knows what is looser.
+    let strict = format!("{CONFIG}shell: {{ default: blocked }}\n");
+    let branch = strict.replace("write: ask", "write: preApproved").replace("blocked", "ask");
+    let project = project(&strict);
+    let mut client = Client::open(&project, &[], &json!({}));
+    assert!(!writes(&mut client, "/ask/a"));
+    project.put("zonekeep.yaml", &branch);
+    read_again(&client, WAITS);
+    let run = project.zonekeep(["trust"]);
+    assert!(run.exit == 125 && run.stderr.contains("there is no terminal to ask on"), "{run}");
+    let list = run.stdout.split("Running servers withhold until you trust it:\n").nth(1);
+    let list = list.unwrap_or_else(|| panic!("{run}"));
+    let withheld: Vec<&str> = list.lines().take_while(|line| line.starts_with("  ")).collect();
+    let both =
+        ["  sandbox.zones.ask.approval.write (zonekeep.yaml:4)", "  shell (zonekeep.yaml:7)"];
+    assert_eq!(withheld, both, "{run}");
+    assert!(!project.state().join("zonekeep/trusted").exists(), "nothing was accepted");
+    assert!(!writes(&mut client, "/ask/b"));
+    // The user's word, and nothing is withheld any more.
+    project.zonekeep(["trust", "--yes"]).ok();
+    eventually("what is trusted to hold", || writes(&mut client, "/ask/b").then_some(()));
+    let notes = std::fs::read_dir(project.state().join("zonekeep/withheld")).unwrap();
+    assert_eq!(notes.count(), 0);
+    assert!(
+        project.zonekeep(["trust"]).ok().contains("nowhere looser than those you have trusted")
+    );
+    assert_eq!(client.end(), Some(0));
+}
+
+#[test]
+fn a_file_that_is_no_looser_than_the_defaults_waits_where_a_server_is_stricter() {
+    let strict = "shell: { default: blocked }\n";
+    let project = Project::with_config(PROGRAM, strict);
+    let client = Client::open(&project, &[], &json!({}));
+    project.put("zonekeep.yaml", "shell: { default: ask }\n");
+    read_again(&client, WAITS);
+    let run = project.zonekeep(["trust"]);
+    assert!(run.exit == 125 && run.stdout.contains("Running servers withhold"), "{run}");
 }
 
 #[test]

@@ -239,7 +239,7 @@ fn a_client_of_the_newer_era_listens() {
     let news = client.wait_for("the news", is_update);
     assert_eq!(news["params"]["uri"], uri);
     assert_eq!(news["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], id, "{news}");
-    project.put("zonekeep.yaml", format!("{CONFIG}# changed\n"));
+    project.put("zonekeep.yaml", format!("{CONFIG}delegation: {{ max_depth: 1 }}\n"));
     client.wait_for("other tools", |m| m["method"] == "notifications/tools/list_changed");
     client.tell("notifications/cancelled", json!({ "requestId": id, "_meta": meta(&json!({})) }));
     let call = json!({ "name": "read_file", "arguments": { "path": "/input/a.txt" }, "_meta": meta(&json!({})) });

@@ -66,7 +66,7 @@ fn a_home_that_is_no_absolute_path_is_refused_before_anything_is_made() {
     assert_eq!(fs::read_dir(project.path("work")).unwrap().count(), 0);
     // A relative XDG_STATE_HOME is passed over, as its specification says.
     let run = project.finish(project.command().env("XDG_STATE_HOME", "work").args(list));
-    assert_eq!(run.ok(), "work");
+    assert_eq!(run.ok(), "work/");
     assert_eq!(fs::read_dir(project.path("work")).unwrap().count(), 0);
 }
 

@@ -238,7 +238,7 @@ fn a_worker_sees_only_what_it_asks_for() {
     let project = project();
     let child = ["--worker", "child.worker"];
     let run = call(&project, "list_files", json!({ "path": "/" }), &child);
-    assert_eq!(run.ok(), "drafts\ninput");
+    assert_eq!(run.ok(), "drafts/\ninput/");
     let run = call(&project, "read_file", json!({ "path": "/secret/k" }), &child);
     assert_eq!(run.exit, 1);
     // The operator's log may say more than the agent is told.

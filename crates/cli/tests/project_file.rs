@@ -24,7 +24,7 @@ fn write(project: &Project, path: &str, flags: &[&str]) -> Run {
 #[test]
 fn the_file_is_found_from_a_subdirectory() {
     let project = zones("    input: { path: ./in, mode: ro }\n").dir("in").dir("a/b/c");
-    assert_eq!(project.zonekeep_in("a/b/c", LIST).ok(), "input");
+    assert_eq!(project.zonekeep_in("a/b/c", LIST).ok(), "input/");
 }
 
 #[test]
@@ -33,9 +33,9 @@ fn the_other_name_is_read_too_and_the_own_name_goes_first() {
         format!("sandbox: {{ mode: direct, zones: {{ {name}: {{ path: in, mode: ro }} }} }}\n")
     };
     let project = Project::new(PROGRAM).dir("in").file("golem-forge.config.yaml", config("golem"));
-    assert_eq!(project.zonekeep(LIST).ok(), "golem");
+    assert_eq!(project.zonekeep(LIST).ok(), "golem/");
     project.put("zonekeep.yaml", config("own"));
-    assert_eq!(project.zonekeep(LIST).ok(), "own");
+    assert_eq!(project.zonekeep(LIST).ok(), "own/");
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn an_invalid_file_is_an_error_and_the_search_does_not_pass_it_over() {
     1 | sandbox: { zonse: {} }
       |            ^^^^^
       |
-      = help: did you mean 'zones'? known keys: mode, root, zones, paths, working_dir, home, network, secrets, require_os_sandbox, limits, backend, prove, env, pass_env, guard, allow_hard_links, allow_sensitive
+      = help: did you mean 'zones'? known keys: mode, root, zones, paths, working_dir, home, network, secrets, require_os_sandbox, limits, backend, prove, caches, env, pass_env, guard, allow_hard_links, allow_sensitive
 
     error: zonekeep.yaml has 1 problem(s)
 
@@ -73,9 +73,9 @@ fn an_invalid_file_is_an_error_and_the_search_does_not_pass_it_over() {
 #[test]
 fn project_chooses_a_directory_and_does_not_look_further_up() {
     let project = zones("    outer: { path: ./in, mode: ro }\n").dir("in").dir("plain");
-    assert_eq!(project.zonekeep_in("plain", LIST).ok(), "outer");
+    assert_eq!(project.zonekeep_in("plain", LIST).ok(), "outer/");
     let args = LIST.into_iter().chain(["--project", "plain"]);
-    assert_eq!(project.zonekeep(args).ok(), "cache\nworkspace");
+    assert_eq!(project.zonekeep(args).ok(), "cache/\nworkspace/");
     let run = project.zonekeep(LIST.into_iter().chain(["--project", "missing"]));
     assert_eq!(run.exit, 125);
 }
@@ -92,7 +92,7 @@ fn without_a_file_two_directories_exist_and_are_made_on_the_first_write() {
     git(&["add", "mine.txt"]).ok();
     git(&["-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "x"]).ok();
 
-    assert_eq!(project.zonekeep(LIST).ok(), "cache\nworkspace");
+    assert_eq!(project.zonekeep(LIST).ok(), "cache/\nworkspace/");
     let list = project.zonekeep(["tool", "list_files", r#"{"path": "/cache"}"#]);
     assert_eq!(list.ok(), "[Nothing found.]");
     let read = project.zonekeep(["tool", "read_file", r#"{"path": "/cache/a"}"#]);
@@ -142,12 +142,12 @@ fn flags_beat_the_file() {
     replaced.ok();
     assert_eq!(project.tree("other"), ["b"]);
     let added = project.zonekeep(LIST.into_iter().chain(["--zone", "extra=other"]));
-    assert_eq!(added.ok(), "extra\ninput");
+    assert_eq!(added.ok(), "extra/\ninput/");
     let ro = write(&project, "/extra/b", &["--zone", "extra=other", "--approve", "all"]);
     assert!(ro.stderr.contains("path is read-only"), "a zone flag is ro unless it says rw: {ro}");
     // Relative to where the user is, not to the project.
     let here = project.zonekeep_in("other", LIST.into_iter().chain(["--zone", "x=../other:ro"]));
-    assert_eq!(here.ok(), "input\nx");
+    assert_eq!(here.ok(), "input/\nx/");
 }
 
 #[test]
@@ -209,9 +209,9 @@ fn rules_that_an_agent_could_write_are_not_obeyed() {
     assert!(run.stderr.contains("the project file leads to"), "{run}");
 
     // Where nobody inside can write, or the name is guarded there.
-    assert_eq!(linked("ro", "in/rules.yaml").zonekeep(LIST).ok(), "work");
-    assert_eq!(linked("rw", "rules.yaml").zonekeep(LIST).ok(), "work");
-    assert_eq!(linked("rw", "in/zonekeep.yaml").zonekeep(LIST).ok(), "work");
+    assert_eq!(linked("ro", "in/rules.yaml").zonekeep(LIST).ok(), "work/");
+    assert_eq!(linked("rw", "rules.yaml").zonekeep(LIST).ok(), "work/");
+    assert_eq!(linked("rw", "in/zonekeep.yaml").zonekeep(LIST).ok(), "work/");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use zonekeep_testkit::Project;
+use zonekeep_testkit::{Project, enforced};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_zonekeep");
 
@@ -22,13 +22,18 @@ fn project() -> Project {
 
 /// Writes an entry as the guard writes it.
 fn put_entry(project: &Project, id: &str, time: u64, path: &str, content: &str) {
+    put_entry_of(project, "repo", id, time, path, content);
+}
+
+fn put_entry_of(project: &Project, zone: &str, id: &str, time: u64, path: &str, content: &str) {
+    let zone = project.path(zone);
     let dir = project.state().join("zonekeep/quarantine").join(id);
     fs::create_dir_all(dir.join("content")).unwrap();
     fs::write(dir.join("content/0"), content).unwrap();
     let entry = json!({
         "id": id,
         "time": time,
-        "zone": project.path("repo"),
+        "zone": zone.canonicalize().unwrap_or(zone),
         "path": path,
         "agent_path": format!("/repo/{path}"),
         "pattern": ".git/hooks/",
@@ -88,7 +93,7 @@ fn an_entry_is_put_back_once_and_over_nothing() {
     --- stderr
     error: '[TEMP]/project/repo/.git/hooks/pre-commit' is there already
 
-    hint: nothing was changed; move what is there away, and restore again
+    hint: nothing was changed; --replace puts it in the place of the file that is there
     ");
     assert_eq!(project.read("repo/.git/hooks/pre-commit"), "mine\n");
     fs::remove_file(project.path("repo/.git/hooks/pre-commit")).unwrap();
@@ -126,9 +131,44 @@ fn entries_are_removed_for_good() {
     assert!(!project.state().join("zonekeep/quarantine").join(ID).exists());
     assert_eq!(project.zonekeep(["quarantine", "drop", ID]).exit, 2);
     assert_eq!(project.zonekeep(["quarantine"]).ok().lines().count(), 2);
-    assert_eq!(project.zonekeep(["quarantine", "drop", "--all"]).ok(), "dropped 2 entries");
+    // Where nobody can be asked, nothing is removed.
+    assert_eq!(project.zonekeep(["quarantine", "drop", "--all"]).exit, 2);
+    assert_eq!(project.zonekeep(["quarantine"]).ok().lines().count(), 2);
+    let dropped = project.zonekeep(["quarantine", "drop", "--all", "--yes"]);
+    assert_eq!(dropped.ok(), "dropped 2 entries");
     assert_eq!(project.zonekeep(["quarantine"]).ok(), "");
     assert!(project.path("repo/.git").exists());
+}
+
+#[test]
+fn a_held_change_replaces_the_old_version() {
+    let project = project();
+    project.put("repo/.git/hooks/pre-commit", "old\n");
+    let restored = project.zonekeep(["quarantine", "restore", ID, "--replace"]);
+    assert!(restored.ok().starts_with("restored "), "{restored}");
+    assert_eq!(project.read("repo/.git/hooks/pre-commit"), "#!/bin/sh\necho caught\n");
+    assert_eq!(project.tree("repo/.git/hooks").len(), 1);
+    // A directory is never replaced.
+    put_entry(&project, ID, 1, "x", "x");
+    fs::create_dir(project.path("repo/x")).unwrap();
+    assert_eq!(project.zonekeep(["quarantine", "restore", ID, "--replace"]).exit, 1);
+    assert!(project.path("repo/x").is_dir());
+}
+
+#[test]
+fn entries_of_other_projects_are_listed_everywhere_only() {
+    let project = project();
+    let dir = project.state().join("zonekeep/quarantine/6733a1c1-2f-9");
+    put_entry(&project, "6733a1c1-2f-9", 2, "x", "x");
+    let entry = fs::read_to_string(dir.join("entry.json")).unwrap();
+    let other = entry.replace(project.path("repo").to_str().unwrap(), "/elsewhere");
+    fs::write(dir.join("entry.json"), other).unwrap();
+    let list = project.zonekeep(["quarantine"]);
+    assert_eq!(list.ok().lines().count(), 1);
+    assert!(list.stderr.contains("1 entry of other projects"), "{list}");
+    assert_eq!(project.zonekeep(["quarantine", "--everywhere"]).ok().lines().count(), 2);
+    project.zonekeep(["quarantine", "drop", "--all", "--yes"]).ok();
+    assert!(dir.exists(), "it belongs to another project");
 }
 
 #[test]
@@ -243,4 +283,94 @@ fn a_part_of_a_file_is_restored_only_as_a_part() {
     project.zonekeep(["quarantine", "restore", ID, "--incomplete"]).ok();
     assert_eq!(project.read("repo/.git/hooks/pre-commit"), "#!/bin/sh\necho caught\n");
     assert!(project.zonekeep(["quarantine"]).ok().contains(ID), "the entry stays");
+}
+
+#[test]
+fn a_project_that_fills_its_part_stops_itself_alone() {
+    if !enforced(PROGRAM) {
+        return;
+    }
+    let config = "sandbox:
+  mode: direct
+  zones: { repo: { path: ./repo, mode: rw }, out: { path: ../out, mode: rw } }
+shell: { default: preApproved }
+";
+    let project = Project::with_config(PROGRAM, config).dir("repo").dir("../out");
+    project.zonekeep(["trust", "--yes"]).ok();
+    let project = project.file("../other/zonekeep.yaml", "{}\n");
+    project.zonekeep(["run", "--", "true"]).ok();
+    // Two zones share the part of their project; one lies outside its directory.
+    for number in 0..250 {
+        put_entry(&project, &format!("a-{number:x}"), 1, "x", "x");
+        put_entry_of(&project, "../out", &format!("b-{number:x}"), 1, "x", "x");
+    }
+    assert_snapshot!(project.zonekeep(["run", "--", "true"]).to_string(), @"
+    exit 125
+    --- stdout
+
+    --- stderr
+    error: the quarantine is full for this project (500 entries or 512 MiB)
+
+    hint: `zonekeep quarantine` lists the entries of this project, and `zonekeep quarantine drop --all` removes them; with --everywhere those of all projects
+    ");
+    let call = ["tool", "--json", "shell", r#"{"command": "true"}"#];
+    let refused = project.zonekeep(call);
+    let value: Value = serde_json::from_str(&refused.stdout).unwrap();
+    assert_eq!((refused.exit, &value["error"]["code"]), (125, &"quarantine_full".into()));
+    assert!(!refused.to_string().contains("accept-weaker"), "{refused}");
+    // The others go on.
+    project.zonekeep_in("../other", ["run", "--", "true"]).ok();
+    project.zonekeep_in("../other", ["run", "--rw", ".", "--", "true"]).ok();
+    // The command that the message names helps.
+    let dropped = project.zonekeep(["quarantine", "drop", "--all", "--yes"]);
+    assert_eq!(dropped.ok(), "dropped 500 entries");
+    project.zonekeep(["run", "--", "true"]).ok();
+    // All together have a bound, too.
+    let quarantine = project.state().join("zonekeep/quarantine");
+    for number in 0..2_000 {
+        fs::create_dir_all(quarantine.join(format!("c-{number:x}"))).unwrap();
+    }
+    let run = project.zonekeep_in("../other", ["run", "--rw", ".", "--", "true"]);
+    assert!(run.exit == 125 && !run.stderr.contains("accept-weaker"), "{run}");
+    assert!(run.stderr.contains("zonekeep quarantine drop --all --everywhere"), "{run}");
+}
+
+#[test]
+fn a_message_about_caught_files_names_a_command_that_works() {
+    if !enforced(PROGRAM) {
+        return;
+    }
+    let project = Project::new(PROGRAM).dir("work");
+    let caught = |script: &str| {
+        let run = project.zonekeep(["run", "--rw", "work", "--", "sh", "-c", script]);
+        let (_, ids) = run.stderr.split_once("zonekeep quarantine show ").unwrap_or_else(|| {
+            panic!("{run}");
+        });
+        let ids = ids.lines().next().unwrap().split(' ').map(str::to_owned);
+        ids.collect::<Vec<String>>()
+    };
+    let task = |task: &str, ids: &[String]| {
+        project.zonekeep(["quarantine", task].into_iter().chain(ids.iter().map(String::as_str)))
+    };
+    let one = caught("cd work; echo x > .envrc");
+    assert_eq!(one.len(), 1);
+    assert!(task("show", &one).ok().contains("work/.envrc"));
+    let two = caught("cd work; mkdir a b; echo 1 > a/.envrc; echo 2 > b/.envrc");
+    assert_eq!(two.len(), 2);
+    let shown = task("show", &two);
+    assert!(shown.ok().contains("work/a/.envrc") && shown.ok().contains("work/b/.envrc"));
+    let list = project.zonekeep(
+        ["quarantine", "show", "--json"].into_iter().chain(two.iter().map(String::as_str)),
+    );
+    let list: Value = serde_json::from_str(list.ok()).unwrap();
+    assert_eq!(list.as_array().unwrap().len(), 2);
+    // None is touched where one is wrong.
+    let wrong = [two[0].clone(), "aa-0".to_owned()];
+    for name in ["show", "restore", "drop"] {
+        assert_eq!(task(name, &wrong).exit, 2, "{name}");
+    }
+    assert_eq!(task("restore", &two).ok().lines().count(), 2);
+    assert_eq!(project.read("work/b/.envrc"), "2\n");
+    let more = caught("cd work; mkdir c d; echo 1 > c/.envrc; echo 2 > d/.envrc");
+    assert_eq!(task("drop", &[&more[..], &one].concat()).ok(), "dropped 3 entries");
 }

@@ -371,8 +371,10 @@ fn limits_end_what_goes_beyond() {
     let run = sh(&project, &["--limit", "tmp=4M"], "head -c 8000000 /dev/zero > /tmp/big");
     assert!(run.exit != 0 && run.stderr.contains("No space left"), "{run}");
     let script = "my $x = 'x' x 300_000_000; print length $x";
-    let run = project.zonekeep(["run", "--limit", "memory=100M", "--", "perl", "-e", script]);
+    let keeps = &script.replace("print", "sleep 600; print");
+    let run = project.zonekeep(["run", "--limit", "memory=100M", "--", "perl", "-e", keeps]);
     assert!(run.exit != 0 && run.stdout.is_empty(), "{run}");
+    assert!(run.exit == 127 || run.stderr.contains("it used more memory than"), "{run}");
     let run = project.zonekeep(["run", "--limit", "memory=1G", "--", "perl", "-e", script]);
     if run.exit != 127 {
         assert_eq!(run.ok(), "300000000");
@@ -393,7 +395,7 @@ fn a_command_that_takes_too_long_is_ended() {
     }
     let project = project();
     let begun = Instant::now();
-    let run = sh(&project, &["--timeout", "300ms"], "echo begun; sleep 60; echo no");
+    let run = sh(&project, &["--timeout", "300ms"], "echo begun; sleep 600; echo no");
     assert_snapshot!(run.to_string(), @"
     exit 124
     --- stdout
@@ -401,7 +403,7 @@ fn a_command_that_takes_too_long_is_ended() {
     --- stderr
     zonekeep: The command was ended because it ran longer than 300 ms.
     ");
-    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert!(begun.elapsed() < Duration::from_secs(300));
     // Stopping does not stop the clock.
     let run = sh(&project, &["--timeout", "500ms"], "kill -STOP $$; echo no");
     assert_eq!((run.exit, run.stdout.as_str()), (124, ""), "{run}");
@@ -409,6 +411,26 @@ fn a_command_that_takes_too_long_is_ended() {
     let project = Project::with_config(PROGRAM, &file).dir("in").dir("out");
     assert_eq!(sh(&project, &[], "sleep 60").exit, 124);
     assert_eq!(sh(&project, &["--timeout", "1h"], "sleep 60").exit, 124, "flags only tighten");
+}
+
+#[test]
+fn a_command_with_too_many_processes_ends_as_if_killed() {
+    let project = project();
+    if !has_own_tree(&project) {
+        return;
+    }
+    // The shell ends with a status of its own, which would be that of wrong usage.
+    let script = "for i in 1 2 3 4 5 6 7 8 9; do sleep 60 & done; wait";
+    let run = sh(&project, &["--limit", "processes=5"], script);
+    assert_eq!(run.exit, 137, "{run}");
+    assert!(run.stderr.contains("it had more than 5 processes"), "{run}");
+    let args = ["run", "--json", "--limit", "processes=5", "--", "sh", "-c", script];
+    let run = project.zonekeep(args);
+    let value: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(
+        (run.exit, &value["status"], &value["over"]),
+        (137, &137.into(), &"processes".into())
+    );
 }
 
 #[test]

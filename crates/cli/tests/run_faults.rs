@@ -24,7 +24,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_zonekeep");
 /// the machine counts in.
 const SOON: Duration = Duration::from_millis(100);
 /// How soon nothing must be left.
-const LATE: Duration = Duration::from_secs(30);
+const LATE: Duration = Duration::from_secs(120);
 /// How many runs go on at once.
 const AT_ONCE: usize = 4;
 /// The least time over which the moments of kills are spread.
@@ -530,7 +530,11 @@ fn a_launcher_that_is_none_is_named() {
 
 #[test]
 fn a_zone_that_goes_away_or_changes_meanwhile_is_refused() {
+    // First: the other tests collect every child of this process.
     let _alone = alone();
+    if !zonekeep_testkit::enforced(PROGRAM) {
+        return;
+    }
     let swapped = "another directory is there";
     let changes = [
         ("removed", "rm -r \"$zone\"", "No such file or directory"),

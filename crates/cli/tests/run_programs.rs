@@ -55,6 +55,55 @@ fn git_works_in_a_new_repository() {
     assert!(project.exists(".git/refs/heads/other"));
 }
 
+/// Git starts its maintenance in the background, where it would be killed with the command.
+#[test]
+fn git_finishes_its_maintenance_before_the_command_ends() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
+    if !is_there("git", &["--version"]) {
+        return;
+    }
+    let project = Project::new(PROGRAM).file("a.txt", "a\n");
+    let run = sh(
+        &project,
+        &format!(
+            "{GIT} git init -q; git add a.txt; git commit -qm first
+             git config --get maintenance.autoDetach; git config --get gc.autoDetach
+             for i in 1 2 3; do echo $i > a.txt; GIT_TRACE=2 git commit -qam $i; done"
+        ),
+    );
+    assert_eq!(run.ok(), "false\nfalse", "{run}");
+    assert!(run.stderr.contains("maintenance run"), "it is started: {run}");
+    assert!(!run.stderr.contains(" --detach") && !run.stderr.contains("left running"), "{run}");
+}
+
+#[test]
+fn a_repositorys_own_author_wins_over_the_users() {
+    if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
+        return;
+    }
+    if !is_there("git", &["--version"]) {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join(".gitconfig"), "[user]\nname = Home\nemail = h@x\n").unwrap();
+    let project = Project::new(PROGRAM);
+    let who = |script: &str| {
+        let mut command = project.command();
+        command.env("HOME", home.path()).env_remove("XDG_CONFIG_HOME");
+        let run = project.finish(command.args(["run", "--rw", ".", "--", "sh", "-ec", script]));
+        run.ok().trim().to_owned()
+    };
+    let log = "git commit -q --allow-empty -m x; git log -1 --format='%an %ae'";
+    assert_eq!(who(&format!("git init -q .; {log}")), "Home h@x");
+    let config = project.path(".git/config");
+    let own = format!("{}[user]\nname = Own\n", std::fs::read_to_string(&config).unwrap());
+    std::fs::write(&config, own).unwrap();
+    assert_eq!(who(log), "Own h@x");
+    assert_eq!(who(&format!("git config --global user.email g@x; {log}")), "Own g@x");
+}
+
 #[test]
 fn git_goes_on_in_a_repository_of_the_user() {
     if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
@@ -182,6 +231,30 @@ fn a_compiler_runs() {
     assert_eq!(run.ok(), "compiled", "{run}");
 }
 
+/// Sanitizers reserve terabytes of address space, which is no memory.
+#[test]
+fn sanitizers_run() {
+    if !zonekeep_testkit::enforced(PROGRAM) || !is_there("cc", &["--version"]) {
+        return;
+    }
+    let code = "#include <stdlib.h>\nint main(int n, char **a) { char *p = malloc(8); p[n * 7] = 1; \
+                char c = p[n * 7]; free(p); return c == 1 ? 0 : 9; }\n";
+    let project = Project::new(PROGRAM).file("a.c", code);
+    for sanitizer in ["address", "thread", "undefined"] {
+        let build = format!("cc -g -fsanitize={sanitizer} a.c -o a");
+        // Leaks are looked for by tracing, which `--debug` allows.
+        let run = sh(&project, &format!("{build} && ASAN_OPTIONS=detect_leaks=0 ./a"));
+        assert_eq!(run.exit, 0, "{sanitizer}: {run}");
+        let finds = sh(&project, "ASAN_OPTIONS=detect_leaks=0 ./a 2 3");
+        let expected = if sanitizer == "address" { "heap-buffer-overflow" } else { "" };
+        assert!(finds.stderr.contains(expected), "{sanitizer}: {finds}");
+    }
+    let build = ["run", "--debug", "--rw", ".", "--", "sh", "-c"];
+    let leaks = "cc -g -fsanitize=address a.c -o a && ./a";
+    let run = project.zonekeep(build.iter().chain(&[leaks]));
+    assert_eq!(run.exit, 0, "{run}");
+}
+
 #[test]
 fn java_runs() {
     if !zonekeep_testkit::enforced(env!("CARGO_BIN_EXE_zonekeep")) {
@@ -196,6 +269,9 @@ fn java_runs() {
 
 #[test]
 fn go_builds() {
+    if !zonekeep_testkit::enforced(PROGRAM) {
+        return;
+    }
     if !is_there("go", &["version"]) {
         return;
     }

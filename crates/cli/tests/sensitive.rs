@@ -94,6 +94,72 @@ fn file_tools_do_not_read_credentials_in_zones() {
 }
 
 #[test]
+fn refusals_and_explanations_name_the_rule_that_hides_credentials() {
+    let project = project(CONFIG).file("data/.gem/notes", "open");
+    let read = |path: &str| call(&project, "read_file", json!({ "path": path }));
+    assert_snapshot!(read(".ssh/id_rsa").to_string(), @"
+    exit 1
+    --- stdout
+
+    --- stderr
+    Cannot read '.ssh/id_rsa': it is a well-known place of credentials, which is hidden.
+    The user can list it in sandbox.allow_sensitive.
+    ");
+    assert_snapshot!(project.zonekeep(["explain", "read", "ann/.netrc"]).to_string(), @r#"
+    exit 0
+    --- stdout
+    read /data/ann/.netrc: denied (sensitive)
+      | Cannot read 'ann/.netrc': it is a well-known place of credentials, which is hidden.
+      | The user can list it in sandbox.allow_sensitive.
+      rule:    credentials ".netrc": hidden (not in a file)
+      mount:   /data (rw) from [TEMP]/project/data
+      change:  sandbox.allow_sensitive: [".netrc"]
+      opens:   credentials that match .netrc, in every granted directory
+      to try:  zonekeep explain read /data/ann/.netrc --set 'sandbox.allow_sensitive=[".netrc"]'
+    --- stderr
+    "#);
+    for path in SECRETS {
+        let value = project.zonekeep(["explain", "read", path, "--json"]);
+        let value: Value = serde_json::from_str(value.ok()).unwrap();
+        assert_eq!(value["verdict"], "deny", "{path}");
+        assert_eq!(value["code"], "sensitive", "{path}");
+        // By links and by the path itself, what is explained is what happens.
+        let calls = [
+            ("read_file", json!({ "path": path })),
+            ("write_file", json!({ "path": path, "content": "x" })),
+            (
+                "edit_file",
+                json!({ "path": path, "edits": [{ "old_string": "K", "new_string": "x" }] }),
+            ),
+            ("delete_file", json!({ "path": path })),
+            ("copy_file", json!({ "source": path, "destination": "copy" })),
+            ("copy_file", json!({ "source": ".env", "destination": path })),
+            ("move_file", json!({ "source": path, "destination": "copy" })),
+            ("move_file", json!({ "source": ".env", "destination": path })),
+        ];
+        for (tool, arguments) in calls {
+            let run = project.zonekeep(["tool", tool, &arguments.to_string(), "--json"]);
+            assert!(
+                run.exit == 1 && run.to_string().contains("\"sensitive\""),
+                "{arguments}: {run}"
+            );
+        }
+    }
+    for path in [".ssh/id_rsa", "ann/.netrc", ".pgpass", ".config/gh/hosts.yml"] {
+        assert_eq!(project.read(&format!("data/{path}")), "KEY");
+    }
+    let moved = call(&project, "move_file", json!({ "source": ".gem", "destination": "x" }));
+    assert_snapshot!(moved.to_string(), @"
+    exit 1
+    --- stdout
+
+    --- stderr
+    Cannot move '.gem' to 'x': directories of this name can hold credentials, which are hidden.
+    Move the files in it one by one
+    ");
+}
+
+#[test]
 fn credentials_are_allowed_by_pattern_after_trust() {
     let project = project(&format!("{CONFIG}  allow_sensitive: [\".ssh/**\"]\n"));
     let read = |path: &str| call(&project, "read_file", json!({ "path": path }));

@@ -201,11 +201,16 @@ fn a_grant_is_for_one_command() {
     assert_eq!(granted.stdout, "out\n", "{granted:?}");
     for line in [
         format!("env python3.11 {connect} || env python3 -c 1"),
-        format!("python3 {connect}; echo done"),
-        format!("echo x; python3 {connect}"),
+        format!("python3 {connect}; touch /tmp/x"),
+        format!("touch /tmp/x; python3 {connect}"),
     ] {
         let refused = run(&sandbox, &line).unwrap();
         assert!(!refused.stdout.contains("out"), "{line}: {refused:?}");
+    }
+    // What only looks cannot use it.
+    for line in [format!("python3 {connect} | tail -1"), format!("echo x; python3 {connect}")] {
+        let granted = run(&sandbox, &line).unwrap();
+        assert!(granted.stdout.contains("out"), "{line}: {granted:?}");
     }
 }
 

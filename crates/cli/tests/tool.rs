@@ -41,11 +41,15 @@ fn code(project: &Project, tool: &str, arguments: Value) -> (i32, String) {
 }
 
 #[test]
-fn the_tools_are_listed_with_their_schemas() {
+fn the_tools_are_listed_with_a_line_each() {
     let project = project();
     let run = project.zonekeep(["tool"]);
-    let names: Vec<&str> =
-        run.ok().lines().filter(|line| !line.is_empty() && !line.starts_with(' ')).collect();
+    let lines: Vec<&str> = run.ok().lines().take_while(|line| !line.is_empty()).collect();
+    let names: Vec<&str> = lines.iter().filter_map(|line| line.split(' ').next()).collect();
+    for line in lines {
+        let says = line.split_once(' ').unwrap().1.trim();
+        assert!(says.ends_with('.') && line.len() < 120, "{line}");
+    }
     let all = [
         "read_file",
         "write_file",
@@ -56,6 +60,8 @@ fn the_tools_are_listed_with_their_schemas() {
         "move_file",
         "copy_file",
         "file_info",
+        "read_many",
+        "tree",
         "shell",
         "shell_job",
     ];
@@ -119,7 +125,7 @@ fn a_read_prints_what_the_agent_would_read() {
 #[test]
 fn the_root_shows_the_directories_and_paths_resolve_as_a_shell_would() {
     let project = project();
-    assert_eq!(call(&project, "list_files", json!({ "path": "/" })).ok(), "input\noutput");
+    assert_eq!(call(&project, "list_files", json!({ "path": "/" })).ok(), "input/\noutput/");
     let same = [
         "draft.txt",
         "./draft.txt",
@@ -134,23 +140,27 @@ fn the_root_shows_the_directories_and_paths_resolve_as_a_shell_would() {
     for path in ["~/a.md", "~//sub/../a.md"] {
         assert_eq!(call(&project, "read_file", json!({ "path": path })).ok(), "one\ntwo\nthree");
     }
-    assert_eq!(call(&project, "list_files", json!({ "path": "~" })).ok(), "a.md\nsub");
+    assert_eq!(call(&project, "list_files", json!({ "path": "~" })).ok(), "a.md\nsub/");
     assert_eq!(call(&project, "list_files", json!({})).ok(), "draft.txt");
     // Above the root there is only the root.
-    assert_eq!(call(&project, "list_files", json!({ "path": "/../../.." })).ok(), "input\noutput");
+    assert_eq!(
+        call(&project, "list_files", json!({ "path": "/../../.." })).ok(),
+        "input/\noutput/"
+    );
 }
 
 #[test]
-fn host_paths_are_not_paths_of_the_agents() {
-    let project = project();
-    let host = project.path("out/draft.txt").display().to_string();
-    let run = call(&project, "read_file", json!({ "path": host }));
+fn host_paths_are_paths_of_the_agents_only_in_a_zone() {
+    let project = project().file("other.txt", "x");
+    let host = |path: &str| json!({ "path": project.path(path).display().to_string() });
+    assert!(call(&project, "read_file", host("out/draft.txt")).ok().contains("hello world"));
+    let run = call(&project, "read_file", host("other.txt"));
     assert_snapshot!(run.to_string(), @"
     exit 1
     --- stdout
 
     --- stderr
-    Cannot access '[TEMP]/project/out/draft.txt': path is outside sandbox.
+    Cannot access '[TEMP]/project/other.txt': path is outside sandbox.
     Readable paths: /input, /output
     ");
 }
@@ -356,7 +366,7 @@ fn listing_takes_globs_and_honours_gitignore_on_request() {
         list(json!({ "pattern": "**/*", "gitignore": true })),
         ".gitignore\nd/y.md\ndraft.txt"
     );
-    assert_eq!(list(json!({ "gitignore": true })), ".gitignore\nd\ndraft.txt");
+    assert_eq!(list(json!({ "gitignore": true })), ".gitignore\nd/\ndraft.txt");
     assert_eq!(list(json!({ "pattern": "*.none" })), "[Nothing found.]");
     assert_eq!(list(json!({ "path": "/", "pattern": "*/" })), "input\noutput");
     assert_eq!(list(json!({ "path": "/", "pattern": "{in,x}put/*" })), "input/a.md");
@@ -386,8 +396,11 @@ fn searching_shows_path_line_and_context() {
     input/a.md:2:two
     input/a.md:3:three
     [2 matches in 1 file.]
+    [Paths are relative to /.]
     --- stderr
     ");
+    let run = call(&project, "search_files", json!({ "path": "/input/a.md", "pattern": "two" }));
+    assert_eq!(run.ok(), "a.md:2:two\n[1 match in 1 file.]");
     let run = call(
         &project,
         "search_files",
@@ -566,7 +579,7 @@ fn wrong_usage_exits_with_2_and_says_what_is_right() {
 
     --- stderr
     Cannot use 'raed_file': the tool is not available.
-    Available tools: copy_file, delete_file, edit_file, file_info, list_files, move_file, read_file, search_files and 3 more
+    Available tools: copy_file, delete_file, edit_file, file_info, list_files, move_file, read_file, read_many and 5 more
     ");
     for bad in [json!({}), json!({ "path": 3 }), json!({ "path": "a", "offset": -1 })] {
         assert_eq!(
@@ -680,4 +693,23 @@ fn what_makes_no_sense_is_refused_in_words() {
     }
     assert_eq!(project.tree(""), before);
     assert_eq!(project.read("out/draft.txt"), "hello world\n");
+}
+
+#[test]
+fn a_tree_of_the_root_begins_with_the_directories_wherever_they_are() {
+    let config = "sandbox:\n  mode: direct\n  zones:\n    repo: { path: ./repo, mode: rw, at: same }\n    \
+                  in: { path: ./in, mode: ro }\n";
+    let project =
+        Project::with_config(PROGRAM, config).file("repo/src/a.rs", "").file("in/b.txt", "");
+    let run = project.zonekeep(["tool", "tree", r#"{"path": "/", "depth": 2}"#]);
+    let top = project.path("repo").display().to_string();
+    let top = format!("{}/", top.trim_start_matches('/'));
+    // Their order depends on where the project lies.
+    let trees = ["in/\n  b.txt".to_owned(), format!("{top}\n  src/")];
+    let lines = trees.iter().map(|tree| tree.lines().count()).sum::<usize>();
+    assert_eq!(run.stdout.lines().count(), lines, "{run}");
+    let shown = run.stdout.replace("[TEMP]", &project.beside("").display().to_string());
+    for tree in trees {
+        assert!(shown.contains(&tree), "{tree}\n{run}");
+    }
 }

@@ -53,7 +53,7 @@ fn a_file_that_reaches_outside_is_refused_until_it_is_trusted() {
     --- stdout
     [TEMP]/project/zonekeep.yaml lets agents
       read and write [TEMP]/other as /other  (zonekeep.yaml:4)
-    Trusted. If the file changes, it has to be trusted again.
+    Trusted. Servers that are running use the file as it is now. If the file opens more, it has to be trusted again.
     --- stderr
     ");
     assert_eq!(project.zonekeep(READ).ok(), "secret");
@@ -66,14 +66,62 @@ fn a_file_that_reaches_outside_is_refused_until_it_is_trusted() {
 }
 
 #[test]
-fn a_changed_file_must_be_trusted_again() {
-    let project = reaching();
+fn a_file_that_opens_more_must_be_trusted_again_and_a_comment_must_not() {
+    let project = reaching().dir("../more");
     project.zonekeep(["trust", "--yes"]).ok();
     project.zonekeep(READ).ok();
-    project.put("zonekeep.yaml", format!("{OTHER}\n# changed\n"));
-    assert_eq!(project.zonekeep(READ).exit, 125);
+    project.put("zonekeep.yaml", format!("# changed\n{}", OTHER.replace("mode: rw", "mode: ro")));
+    project.zonekeep(READ).ok();
+    let more = format!("{OTHER}    more: {{ path: ../more, mode: ro }}\n");
+    project.put("zonekeep.yaml", &more);
+    assert_snapshot!(project.zonekeep(READ).to_string(), @"
+    exit 125
+    --- stdout
+
+    --- stderr
+    error: this project file has changed since you trusted it, and may open more:
+      + read [TEMP]/more as /more (zonekeep.yaml:5)
+
+    hint: if you want this, run `zonekeep trust` in a terminal; it shows what the file opens and remembers your answer
+    ");
+    project.put(
+        "zonekeep.yaml",
+        more.replace("../other", "../more").replace("/more, mode: ro", "/other, mode: ro"),
+    );
+    assert_snapshot!(project.zonekeep(["trust"]).to_string(), @"
+    exit 125
+    --- stdout
+    [TEMP]/project/zonekeep.yaml lets agents
+      read [TEMP]/other as /more  (zonekeep.yaml:5)
+      read and write [TEMP]/more as /other  (zonekeep.yaml:4)
+    Since you trusted it last:
+      + read [TEMP]/other as /more (zonekeep.yaml:5)
+      + read and write [TEMP]/more as /other (zonekeep.yaml:4)
+      - read and write [TEMP]/other as /other
+    --- stderr
+    error: there is no terminal to ask on
+
+    hint: run `zonekeep trust` in a terminal, or `zonekeep trust --yes` if you have read the list
+    ");
     project.put("zonekeep.yaml", OTHER);
     project.zonekeep(READ).ok();
+}
+
+#[test]
+fn trust_lists_the_hosts_of_presets() {
+    let project = Project::with_config(PROGRAM, "sandbox: { network: { presets: [python] } }\n");
+    let mut command = project.command();
+    // Nothing listens there: the index is not asked.
+    for name in ["PIP_INDEX_URL", "UV_DEFAULT_INDEX"] {
+        command.env(name, "https://localhost:9/simple");
+    }
+    let run = project.finish(command.args(["trust", "--yes"]));
+    let list = run.ok();
+    assert!(list.contains("reach the hosts of the python package managers"), "{run}");
+    assert!(
+        list.contains("    host: localhost:9 (preset python: the variable PIP_INDEX_URL)"),
+        "{run}"
+    );
 }
 
 #[test]
@@ -274,6 +322,69 @@ fn what_the_users_own_flags_open_needs_no_trust() {
     assert_eq!(
         project.zonekeep(["trust"]).ok(),
         "This project stays inside its own directory; there is nothing to trust."
+    );
+}
+
+#[test]
+fn looser_rules_inside_the_project_are_shown_and_asked_about() {
+    let config = "sandbox:
+  mode: direct
+  zones:
+    work: { path: ./work, mode: rw, approval: { write: ask } }
+";
+    let project = Project::with_config(PROGRAM, config).dir("work");
+    let records = || project.state().join("zonekeep/trusted").exists();
+    let no_terminal = "error: there is no terminal to ask on";
+    let run = project.zonekeep(["trust"]);
+    assert!(run.exit == 125 && run.stderr.contains(no_terminal), "{run}");
+    let says = "May be looser than the defaults:\n  sandbox.zones.work (zonekeep.yaml:4)\n";
+    assert!(run.stdout.contains(says), "{run}");
+    assert!(!records(), "an unanswered question is no yes");
+    project.zonekeep(["trust", "--yes"]).ok();
+    let nowhere = "This project stays inside its own directory, and its rules are nowhere looser \
+                   than those you have trusted.";
+    assert_eq!(project.zonekeep(["trust"]).ok(), nowhere);
+    project.put("zonekeep.yaml", format!("# comment\n{}", config.replace("mode: rw", "mode: ro")));
+    assert_eq!(project.zonekeep(["trust"]).ok(), nowhere, "stricter");
+    let looser =
+        format!("{}shell: {{ default: contained }}\n", config.replace("ask", "preApproved"));
+    project.put("zonekeep.yaml", &looser);
+    assert_snapshot!(project.zonekeep(["trust"]).to_string(), @"
+    exit 125
+    --- stdout
+    [TEMP]/project/zonekeep.yaml stays inside its own directory
+    Since you trusted it last:
+      + sandbox.zones.work.approval.write may be looser than before (zonekeep.yaml:4)
+      + shell may be looser than before (zonekeep.yaml:5)
+    --- stderr
+    error: there is no terminal to ask on
+
+    hint: run `zonekeep trust` in a terminal, or `zonekeep trust --yes` if you have read the list
+    ");
+    // A list that no one can have read is not asked about.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = project.command();
+    let run = command.arg("trust").stdout(writer).output().unwrap();
+    let stderr = String::from_utf8_lossy(&run.stderr);
+    assert!(stderr.contains("the list could not be shown"), "{stderr}");
+    let Some(no) = project.zonekeep_typed(["trust"], &[("Trust it? [y/N] ", "\n")]) else {
+        return skip("no terminal can be made here");
+    };
+    assert_eq!(no.run.exit, 1, "{}", no.run);
+    assert_ne!(project.zonekeep(["trust"]).exit, 0, "a no is no yes");
+    let yes = project.zonekeep_typed(["trust"], &[("Trust it? [y/N] ", "y\n")]).unwrap();
+    assert!(yes.run.ok().contains("shell may be looser"), "{}", yes.run);
+    assert_eq!(project.zonekeep(["trust"]).ok(), nowhere);
+}
+
+#[test]
+fn a_file_that_loosens_nothing_is_not_asked_about() {
+    let project = Project::with_config(PROGRAM, "sandbox: { limits: { processes: 10 } }\n");
+    assert_eq!(
+        project.zonekeep(["trust"]).ok(),
+        "This project stays inside its own directory, and its rules are nowhere looser than the \
+         defaults; there is nothing to trust."
     );
 }
 

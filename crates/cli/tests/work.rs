@@ -121,7 +121,7 @@ fn workers_are_listed_with_what_they_would_get() {
     main (main.worker)
       Does everything
       directories: /in (ro), /out (rw)
-      tools: read_file, write_file, edit_file, list_files, search_files, delete_file, move_file, copy_file, file_info, shell, shell_job, call_worker
+      tools: read_file, write_file, edit_file, list_files, search_files, delete_file, move_file, copy_file, file_info, read_many, tree, shell, shell_job, call_worker
       calls: kid
     workers/broken.worker
       cannot be used: [TEMP]/project/workers/broken.worker has 2 problem(s)
@@ -135,7 +135,7 @@ fn workers_are_listed_with_what_they_would_get() {
     slow (workers/slow.worker)
       Does everything
       directories: /in (ro), /out (rw)
-      tools: read_file, write_file, edit_file, list_files, search_files, delete_file, move_file, copy_file, file_info, shell, shell_job, call_worker
+      tools: read_file, write_file, edit_file, list_files, search_files, delete_file, move_file, copy_file, file_info, read_many, tree, shell, shell_job, call_worker
       calls: kid
     ");
     let list: Value =

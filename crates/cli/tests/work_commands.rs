@@ -94,13 +94,14 @@ fn a_stop_ends_the_command_that_a_run_waits_for() {
     let stop = Stop::new();
     let said = stop.clone();
     let begun = Instant::now();
+    let runs = place.path("out/runs");
     let (runner, events) = place.runner(AllYes, Settings::default(), move |_| {
-        let said = said.clone();
+        let (said, runs) = (said.clone(), runs.clone());
         std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(300));
+            zonekeep_testkit::eventually("the command", || runs.exists().then_some(()));
             said.say();
         });
-        calls(&[("shell", json!({ "command": "sleep 600", "timeout": 600 }))])
+        calls(&[("shell", json!({ "command": "touch /out/runs; sleep 600", "timeout": 600 }))])
     });
     let outcome = runner.stopped_by(&stop).work("main", "x", &[]).unwrap();
     assert_eq!(outcome.ended, Ended::Stopped);

@@ -74,6 +74,8 @@ fn plan(zone: &Path) -> Plan {
         watch: None,
         rules: ZoneRules::default(),
         prove: false,
+        calls: Default::default(),
+        dialers: 0,
     }
 }
 

@@ -163,6 +163,22 @@ impl Quiet {
         done
     }
 
+    /// Returns the byte of the session.
+    pub(crate) fn own(&self) -> i64 {
+        self.own
+    }
+
+    /// Returns whether commands of other sessions may run that can write any of these
+    /// directories, whatever this session runs.
+    pub(crate) fn others_run<'d>(&self, directories: impl IntoIterator<Item = &'d Path>) -> bool {
+        // The session's own locks are those of this open file.
+        let is_held = |byte| sys::is_byte_held(self._session.as_fd(), byte).unwrap_or(true);
+        directories.into_iter().any(|directory| {
+            is_held(Of::Below.byte(directory))
+                || directory.ancestors().any(|above| is_held(Of::Itself.byte(above)))
+        })
+    }
+
     /// Returns whose commands run that can write any of these directories.
     fn runs<'d>(
         &self,

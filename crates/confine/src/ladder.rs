@@ -8,8 +8,16 @@ use crate::report::Offer;
 /// Why a backend is not used.
 #[derive(Debug)]
 pub enum Miss<E> {
-    /// Its sandbox does not stand.
+    /// It cannot do what is wanted.
     Unavailable(String),
+    /// Its sandbox does not stand: the machine does not have it, or the plan cannot be
+    /// carried out. The probe tells.
+    Unbuilt {
+        /// Why, where the machine does not have it.
+        missing: String,
+        /// Why, where the machine has it.
+        failed: E,
+    },
     /// Its sandbox stands and enforces less than is wanted.
     Weak(String),
     /// Its sandbox stands, and something else failed.
@@ -21,7 +29,7 @@ pub enum Miss<E> {
 pub enum Unused<E> {
     /// None of them would do: those that were tried, and why not.
     Tried(Vec<(Backend, String)>),
-    /// One of them would, and something else failed.
+    /// The machine has one of them, and the plan or something else failed.
     Failed(E),
 }
 
@@ -60,6 +68,10 @@ pub fn descend<T, E>(
             Err(Miss::Failed(error)) => return Err(Unused::Failed(error)),
             Err(Miss::Weak(why)) => (why, true),
             Err(Miss::Unavailable(why)) => (why, is_available(backend)),
+            Err(Miss::Unbuilt { failed, .. }) if is_available(backend) => {
+                return Err(Unused::Failed(failed));
+            }
+            Err(Miss::Unbuilt { missing, .. }) => (missing, false),
         };
         tried.push((backend, why));
         if last {
@@ -95,11 +107,15 @@ mod tests {
             _ => Err(Miss::Unavailable("missing".to_owned())),
         };
         // What each attempt comes to, which backends the machine has, and the end.
-        let cases: [(Attempt, &[Backend], &str); 5] = [
+        let unbuilt: Attempt =
+            |_| Err(Miss::Unbuilt { missing: "missing".to_owned(), failed: "a path" });
+        let cases: [(Attempt, &[Backend], &str); 7] = [
             (Ok, &[], "namespaces"),
             (landlock, &[], "landlock"),
             // The machine has namespaces: it is the plan that fails.
             (missing, &[Backend::Namespaces], "tried namespaces"),
+            (unbuilt, &[Backend::Bubblewrap], "failed a path"),
+            (unbuilt, &[], "tried namespaces bubblewrap landlock none"),
             (|_| Err(Miss::Weak("weak".to_owned())), &[], "tried namespaces"),
             (|_| Err(Miss::Failed("error")), &[], "failed error"),
         ];

@@ -19,6 +19,8 @@ pub mod activity;
 #[cfg(target_os = "linux")]
 mod backend;
 #[cfg(target_os = "linux")]
+mod beside;
+#[cfg(target_os = "linux")]
 pub mod launcher;
 #[cfg(target_os = "linux")]
 pub mod links;
@@ -46,4 +48,4 @@ mod macos;
 #[cfg(not(target_os = "linux"))]
 pub use macos::{activity, launcher, links, probe, prove, sensitive, signals, tree};
 
-pub use report::{Caught, Layers, Over};
+pub use report::{Caught, Fate, Layers, Over};

@@ -90,8 +90,8 @@ pub struct HardLinks {
 }
 
 impl HardLinks {
-    /// Looks through all writable zones of a plan.
-    pub fn find(plan: &Plan) -> io::Result<Self> {
+    /// Looks through all writable zones of a plan; fails with the zone that cannot be read.
+    pub fn find(plan: &Plan) -> Result<Self, (PathBuf, io::Error)> {
         let zones = plan.zones().filter(|bind| bind.access == Access::Rw);
         let zones = zones.map(|bind| (bind.host.as_path(), bind.at.as_path()));
         HardLinks::find_in(zones, &plan.rules.allow_hard_links)
@@ -102,14 +102,15 @@ impl HardLinks {
     pub fn find_in<'z>(
         zones: impl IntoIterator<Item = (&'z Path, &'z Path)>,
         allow: &[String],
-    ) -> io::Result<Self> {
+    ) -> Result<Self, (PathBuf, io::Error)> {
         let mut found = HardLinks::default();
         let mut walk = Walk::default();
         for (host, at) in zones {
             // The build names a zone that is missing.
-            let Some(root) = open_zone(host)? else { continue };
+            let unread = |error| (host.to_owned(), error);
+            let Some(root) = open_zone(host).map_err(unread)? else { continue };
             found.zones.push(at.to_owned());
-            walk.zone(found.zones.len() - 1, root.as_fd())?;
+            walk.zone(found.zones.len() - 1, root.as_fd()).map_err(unread)?;
         }
         found.closed = walk.closed;
         let shared = walk.inodes.into_values().filter(|inode| inode.counted < inode.links);

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use zonekeep_policy::limit::Limits;
+use zonekeep_policy::planted::CommandGuards;
 
 /// A way to confine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -85,6 +86,8 @@ pub enum Role {
     System,
     /// A toolchain that `PATH` leads to.
     Tool,
+    /// A cache of the sandbox's own that outlives it.
+    Cache,
 }
 
 /// The identity of an open directory, to notice that a path leads elsewhere.
@@ -250,7 +253,9 @@ impl Route {
 /// Files inside writable zones that must not come into being or change.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Watch {
-    /// What is guarded, as `zonekeep_policy::guard` writes and matches it.
+    /// The guarded files.
+    pub guards: CommandGuards,
+    /// Patterns of files that a backend without a keeper refuses to change by name.
     pub patterns: Vec<String>,
     /// The state directory's quarantine, where what is caught goes.
     #[serde(with = "text")]
@@ -259,6 +264,9 @@ pub struct Watch {
     /// not known.
     #[serde(with = "text")]
     pub home: PathBuf,
+    /// The program git, which reads objects of repositories; empty where there is none.
+    #[serde(with = "text")]
+    pub git: PathBuf,
     /// Whether git may rewrite configuration that exists, as far as it stays
     /// harmless; otherwise it is read-only.
     pub git_may_configure: bool,
@@ -301,6 +309,24 @@ pub struct Plan {
     pub rules: ZoneRules,
     /// Whether the self-probe runs before every command.
     pub prove: bool,
+    /// Which system calls commands can make.
+    #[serde(default)]
+    pub calls: Calls,
+    /// How many pairs of sockets the caller gets that connect to servers inside, by IPv4 and
+    /// by IPv6. Where the kernel has no IPv6, both are for IPv4.
+    #[serde(default)]
+    pub dialers: u16,
+}
+
+/// Which system calls commands can make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Calls {
+    /// Those that programs need.
+    #[default]
+    Usual,
+    /// Those that debuggers and profilers need too, for processes of the sandbox.
+    Debug,
 }
 
 impl Plan {

@@ -76,6 +76,8 @@ fn smallest(backend: Backend) -> Plan {
         watch: None,
         rules: ZoneRules::default(),
         prove: false,
+        calls: Default::default(),
+        dialers: 0,
     }
 }
 

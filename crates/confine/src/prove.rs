@@ -24,7 +24,7 @@ use crate::tree::{Failed, Tree};
 pub(crate) use self::attempts::attempt;
 
 /// How long the self-probe may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
 /// The longest report.
 const MAX_REPORT: usize = 1024 * 1024;
 

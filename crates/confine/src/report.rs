@@ -46,9 +46,24 @@ pub enum Over {
     Stopped,
 }
 
-/// A file that was caught.
+/// What became of a guarded file that a command changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fate {
+    /// The change was undone, and its content moved to the quarantine.
+    #[default]
+    Undone,
+    /// The same, and the change waits for an approval.
+    Held,
+    /// The change stays.
+    Reported,
+}
+
+/// A guarded file that a command changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caught {
+    /// What became of the change.
+    pub fate: Fate,
     /// Where it was, as the host names it.
     pub path: String,
     /// The pattern that guards it.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::plan::{Access, Backend, Network, Plan};
+use crate::plan::{Access, Backend, Calls, Network, Plan};
 use crate::report::Layers;
 
 /// How far a rule holds.
@@ -225,6 +225,36 @@ pub fn lost(plan: &Plan, layers: Option<&Layers>) -> Vec<Strength> {
     rows
 }
 
+/// Returns how this machine or the project can be made to enforce a rule fully; `None` where
+/// it does.
+pub fn remedy(backend: Backend, row: &Strength) -> Option<&'static str> {
+    if row.held == Held::Full {
+        return None;
+    }
+    Some(match (backend, row.rule) {
+        (Backend::Namespaces | Backend::Bubblewrap, Rule::KernelSurface) => "run without --debug",
+        (Backend::None, _) => {
+            "choose another backend: `zonekeep doctor` lists those of this machine"
+        }
+        (Backend::Seatbelt, _) => "there is none on macOS: run it in a Linux virtual machine",
+        (_, Rule::MemoryLimit) => {
+            "start zonekeep in a control group that is delegated to you, as systemd does with \
+             Delegate=yes"
+        }
+        (Backend::Landlock, _) => {
+            "make the namespaces or the bubblewrap backend available: `zonekeep doctor` says how"
+        }
+        (Backend::Namespaces, Rule::GuardedFiles) => "sysctl fs.inotify.max_user_watches=524288",
+        (_, Rule::HostSockets) => {
+            // KERNEL(6.12): Landlock 6.
+            "use Linux 6.12 or later, or list the hosts in sandbox.network instead of `true`"
+        }
+        (Backend::Namespaces | Backend::Bubblewrap, _) => {
+            "`zonekeep doctor` shows which layers this machine lacks"
+        }
+    })
+}
+
 struct Table<'p> {
     plan: &'p Plan,
     layers: &'p Layers,
@@ -437,6 +467,11 @@ impl Table<'_> {
     fn kernel_surface(&self) -> Strength {
         let rule = Rule::KernelSurface;
         match self.layers.seccomp {
+            true if self.plan.calls == Calls::Debug => {
+                let note = "processes of the sandbox can be traced and profiled, and files in \
+                            memory made (--debug)";
+                partly(rule, "seccomp, no capabilities", note)
+            }
             true => full(rule, "seccomp, no capabilities"),
             false => not(rule, "every system call can be made"),
         }
@@ -444,12 +479,29 @@ impl Table<'_> {
 
     fn memory_limit(&self) -> Strength {
         if self.layers.group {
-            return full(Rule::MemoryLimit, "control group, rlimit, supervisor");
+            let by = "control group, supervisor";
+            // Private files are in memory too, and the group counts both.
+            return match self.plan.limits.tmp {
+                None | Some(0) => full(Rule::MemoryLimit, by),
+                Some(_) => {
+                    let note = "the sum of memory and tmp by the kernel, memory alone twenty \
+                                times a second";
+                    partly(Rule::MemoryLimit, by, note)
+                }
+            };
         }
         // Memory of the kernel is nobody's: only a control group counts it.
-        let note = "each process by the kernel, all together twenty times a second; buffers of \
-                    sockets and pipes are not counted";
-        partly(Rule::MemoryLimit, "rlimit, supervisor", note)
+        let note = match self.plan.calls {
+            Calls::Usual => {
+                "counted twenty times a second, and more often close to the limit; buffers of \
+                 sockets and pipes are not counted"
+            }
+            Calls::Debug => {
+                "counted twenty times a second, and more often close to the limit; buffers of \
+                 sockets and pipes are not counted, nor are files in memory (--debug)"
+            }
+        };
+        partly(Rule::MemoryLimit, "supervisor", note)
     }
 
     fn process_limit(&self) -> Strength {
@@ -531,6 +583,8 @@ mod tests {
             watch: Some(Watch::default()),
             rules: ZoneRules::default(),
             prove: false,
+            calls: Default::default(),
+            dialers: 0,
         }
     }
 
@@ -558,7 +612,7 @@ mod tests {
         terminal: full by own terminal, seccomp
         environment: full by launcher
         kernel surface: full by seccomp, no capabilities
-        memory limit: partly by rlimit, supervisor (each process by the kernel, all together twenty times a second; buffers of sockets and pipes are not counted)
+        memory limit: partly by supervisor (counted twenty times a second, and more often close to the limit; buffers of sockets and pipes are not counted)
         process limit: full by rlimit, process namespace, supervisor
         time limit: full by rlimit, supervisor
         limit of private files: full by memory of limited size
@@ -585,7 +639,7 @@ mod tests {
         terminal: full by own terminal, seccomp
         environment: full by launcher
         kernel surface: full by seccomp, no capabilities
-        memory limit: partly by rlimit, supervisor (each process by the kernel, all together twenty times a second; buffers of sockets and pipes are not counted)
+        memory limit: partly by supervisor (counted twenty times a second, and more often close to the limit; buffers of sockets and pipes are not counted)
         process limit: partly by supervisor (counted twenty times a second: a burst is seen after it began)
         time limit: full by rlimit, supervisor
         limit of private files: not by nothing (the home directory is as large as the disk)
@@ -603,7 +657,7 @@ mod tests {
         terminal: full by own terminal, seccomp
         environment: full by launcher
         kernel surface: full by seccomp, no capabilities
-        memory limit: partly by rlimit, supervisor (each process by the kernel, all together twenty times a second; buffers of sockets and pipes are not counted)
+        memory limit: partly by supervisor (counted twenty times a second, and more often close to the limit; buffers of sockets and pipes are not counted)
         process limit: partly by supervisor (counted twenty times a second: a burst is seen after it began)
         time limit: partly by rlimit, supervisor (commands can stop the process that watches the clock)
         limit of private files: not by nothing (the home directory is as large as the disk)
@@ -625,7 +679,7 @@ mod tests {
         terminal: partly by own terminal (commands can type into their own one)
         environment: full by launcher
         kernel surface: not by nothing (every system call can be made)
-        memory limit: partly by rlimit, supervisor (each process by the kernel, all together twenty times a second; buffers of sockets and pipes are not counted)
+        memory limit: partly by supervisor (counted twenty times a second, and more often close to the limit; buffers of sockets and pipes are not counted)
         process limit: partly by supervisor (counted twenty times a second: a burst is seen after it began)
         time limit: partly by rlimit, supervisor (commands can stop the process that watches the clock)
         limit of private files: not by nothing (the home directory is as large as the disk)

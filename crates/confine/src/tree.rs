@@ -14,13 +14,14 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, WaitOptions};
 
 use crate::activity::Activity;
+use crate::beside;
 use crate::launcher;
 use crate::links::Shared;
 use crate::plan::{Plan, Start};
 use crate::report::{Caught, Layers};
 pub use crate::report::{Ended, Event, Failed};
 use crate::stdio::{Relay, Streams};
-use crate::wire::{self, Ask, Build, Built, Errand, Order, Settled, Told, What};
+use crate::wire::{self, Ask, Build, Built, Errand, Order, Private, Settled, Told, What};
 
 /// The variable of the environment that keeps sandboxes out of control groups: `off`.
 const GROUPS: &str = "ZONEKEEP_CGROUP";
@@ -193,6 +194,11 @@ pub struct Tree {
     ready: OnceLock<Result<Layers, Unready>>,
     /// Those of the gateway, until they are handed out.
     sockets: Mutex<Option<Vec<OwnedFd>>>,
+    /// The private `/tmp` and home directory of its commands, once the sandbox stands.
+    tmp: OnceLock<OwnedFd>,
+    home: OnceLock<OwnedFd>,
+    /// A mount of `/tmp` for another sandbox, until that has it.
+    spare_tmp: Mutex<Option<OwnedFd>>,
     /// What the keeper hears of changes by, once it has been asked anything.
     changes: OnceLock<OwnedFd>,
     /// Files with other names outside, once the keeper has been asked anything.
@@ -203,23 +209,29 @@ pub struct Tree {
 impl Tree {
     /// Starts a sandbox. Returns before it stands: the first use waits for that.
     pub fn start(plan: Plan, launcher: &Launcher) -> Result<Self, Failed> {
-        Tree::start_for(plan, launcher, None)
+        Tree::start_for(plan, launcher, None, None)
     }
 
     /// Starts a sandbox of a session: what changes in its zones while `activity` says
     /// that no command runs is taken for the user's own doing. Without that nothing is.
+    /// Its commands have the `/tmp` of the sandbox that `tmp` is of ([`Tree::spare_tmp`]),
+    /// unless something is granted below it or the backend cannot do that.
     pub fn start_for(
         plan: Plan,
         launcher: &Launcher,
         activity: Option<&Activity>,
+        tmp: Option<OwnedFd>,
     ) -> Result<Self, Failed> {
-        let (child, keeper, init) = launch(launcher, &plan, What::Sandbox, activity)?;
+        let (child, keeper, init) = launch(launcher, &plan, What::Sandbox, activity, tmp)?;
         Ok(Tree {
             plan,
             keeper: Mutex::new(keeper),
             init: Mutex::new(init),
             ready: OnceLock::new(),
             sockets: Mutex::new(None),
+            tmp: OnceLock::new(),
+            home: OnceLock::new(),
+            spare_tmp: Mutex::new(None),
             changes: OnceLock::new(),
             shared: OnceLock::new(),
             child: Mutex::new(Some(child)),
@@ -235,8 +247,18 @@ impl Tree {
     pub fn layers(&self) -> Result<&Layers, Failed> {
         let init = lock(&self.init);
         let ready = self.ready.get_or_init(|| {
-            let (layers, sockets) = hear(&init, &lock(&self.keeper))?;
+            let Stands { layers, sockets, dirs } = hear(&init, &lock(&self.keeper))?;
             *lock(&self.sockets) = Some(sockets);
+            for (name, dir) in dirs {
+                let _ = match name {
+                    Private::Tmp => self.tmp.set(dir),
+                    Private::Home => self.home.set(dir),
+                    Private::SpareTmp => {
+                        *lock(&self.spare_tmp) = Some(dir);
+                        Ok(())
+                    }
+                };
+            }
             Ok(layers)
         });
         ready.as_ref().map_err(|unready| Failed::Step {
@@ -246,13 +268,14 @@ impl Tree {
         })
     }
 
-    /// Returns the sockets of the plan's gateway, in its order, to answer at;
-    /// waits until the sandbox stands. They are handed out once, and nobody
+    /// Returns the sockets of the plan's gateway, in its order, to answer at, and behind them
+    /// those that connect to servers inside ([`Plan::dialers`]); waits until the sandbox stands. They are handed out once, and nobody
     /// connects to them any more when the sandbox has ended. In place of an IPv6
     /// one, where the kernel has no IPv6, is one that nobody knows the address of.
     pub fn sockets(&self) -> Result<Vec<OwnedFd>, Failed> {
         self.layers()?;
         let wanted = self.plan.network.gateway().map_or(0, |gateway| gateway.sockets.len());
+        let wanted = wanted + 2 * usize::from(self.plan.dialers);
         let unusable = |why: &str| {
             let step = "take the sockets of the gateway".to_owned();
             Failed::Step { step, errno: None, why: why.to_owned() }
@@ -263,6 +286,29 @@ impl Tree {
             Some(_) => Err(unusable("there are not as many as there should be")),
             None => Err(unusable("they were taken before")),
         }
+    }
+
+    /// Returns the private `/tmp` of its commands, once the sandbox stands, where it has a
+    /// tree of its own. What is below it is the commands' doing: links there may lead
+    /// anywhere.
+    pub fn tmp(&self) -> Option<BorrowedFd<'_>> {
+        self.tmp.get().map(AsFd::as_fd)
+    }
+
+    /// Hands out a mount of that directory for one other sandbox; waits until this one
+    /// stands.
+    pub fn spare_tmp(&self) -> Option<OwnedFd> {
+        self.layers().ok()?;
+        lock(&self.spare_tmp).take()
+    }
+
+    /// Returns what commands have put beside granted directories, in private directories
+    /// that end with the sandbox; entries whose names begin with a dot aside.
+    pub fn left_beside(&self) -> Vec<PathBuf> {
+        let private = [(self.plan.home.as_path(), &self.home), (Path::new("/tmp"), &self.tmp)];
+        let private: Vec<_> =
+            private.into_iter().filter_map(|(at, dir)| Some((at, dir.get()?.as_fd()))).collect();
+        beside::left(&self.plan, &private)
     }
 
     /// Starts a command. `stdio` are its standard input, output and error, as
@@ -395,14 +441,24 @@ impl Drop for Tree {
     }
 }
 
-/// Hears what the sandbox says until it stands: which layers hold, and beside
-/// that the sockets of its gateway.
-fn hear(init: &UnixStream, keeper: &UnixStream) -> Result<(Layers, Vec<OwnedFd>), Unready> {
+/// What is known of a sandbox that stands.
+struct Stands {
+    layers: Layers,
+    /// Those of its gateway.
+    sockets: Vec<OwnedFd>,
+    dirs: Vec<(Private, OwnedFd)>,
+}
+
+/// Hears what the sandbox says until it stands.
+fn hear(init: &UnixStream, keeper: &UnixStream) -> Result<Stands, Unready> {
     let mut sockets = Vec::new();
     loop {
         match wire::receive::<Built>(init) {
             Ok(Some((Built::Sockets, fds))) => sockets.extend(fds),
-            Ok(Some((Built::Ready { layers }, _))) => return Ok((layers, sockets)),
+            Ok(Some((Built::Ready { layers, dirs }, handed))) => {
+                let dirs = dirs.into_iter().zip(handed).collect();
+                return Ok(Stands { layers, sockets, dirs });
+            }
             Ok(Some((Built::Failed { step, errno, why }, _))) => {
                 return Err(Unready { step, errno, why });
             }
@@ -449,6 +505,7 @@ fn launch(
     plan: &Plan,
     what: What,
     activity: Option<&Activity>,
+    tmp: Option<OwnedFd>,
 ) -> Result<(Child, UnixStream, UnixStream), Failed> {
     let Waiting { child, keeper } = Waiting::of(launcher)?;
     let (init, init_end) = UnixStream::pair()?;
@@ -459,8 +516,9 @@ fn launch(
         // Tests leave the groups of the machine that they run on alone.
         _ => !cfg!(debug_assertions),
     };
-    let build = Build { plan: plan.clone(), what, own, groups, unwatched: None };
-    let beside = [Some(init_end.as_fd()), activity.map(AsFd::as_fd)];
+    let (plan, tmp) = (plan.clone(), tmp.as_ref().map(AsFd::as_fd));
+    let build = Build { plan, what, own, groups, unwatched: None, shares_tmp: tmp.is_some() };
+    let beside = [Some(init_end.as_fd()), activity.map(AsFd::as_fd), tmp];
     let beside: Vec<BorrowedFd<'_>> = beside.into_iter().flatten().collect();
     match wire::send(&keeper, &build, &beside) {
         // It has ended; `init` is closed now, and it may have said why.
@@ -476,7 +534,7 @@ fn launch(
 /// the zone is. File work beneath it cannot leave it, and cannot write what
 /// commands cannot write.
 pub fn handles(plan: &Plan, launcher: &Launcher) -> Result<Vec<OwnedFd>, Failed> {
-    let (mut child, keeper, init) = launch(launcher, plan, What::Handles, None)?;
+    let (mut child, keeper, init) = launch(launcher, plan, What::Handles, None, None)?;
     let mut handles = Vec::new();
     let result = loop {
         match wire::receive::<Built>(&init) {

@@ -22,7 +22,8 @@ pub(crate) const MAX_FDS: usize = 64;
 /// The longest message; a plan with thousands of entries is far below.
 const MAX_LENGTH: usize = 16 * 1024 * 1024;
 
-/// The first message: what to build. Beside it is the socket of the sandbox.
+/// The first message: what to build. Beside it are the socket of the sandbox, by what to
+/// tell whether commands run, and a mount for `/tmp`, as far as there are any.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Build {
     pub(crate) plan: Plan,
@@ -33,6 +34,8 @@ pub(crate) struct Build {
     pub(crate) unwatched: Option<String>,
     /// Whether a control group may be made.
     pub(crate) groups: bool,
+    /// Whether `/tmp` is that of another sandbox.
+    pub(crate) shares_tmp: bool,
 }
 
 /// How much of a plan is to be built.
@@ -44,12 +47,23 @@ pub(crate) enum What {
     Handles,
 }
 
-/// What the sandbox says once it stands, or does not. Beside `Handles` are
-/// handles of zones, beside `Sockets` those of the gateway, in order.
+/// A private directory of a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Private {
+    Tmp,
+    Home,
+    /// A mount of `/tmp` for another sandbox.
+    SpareTmp,
+}
+
+/// What the sandbox says once it stands, or does not. Beside `Ready` are the
+/// directories that it names; beside `Handles` are handles of zones, beside `Sockets` those
+/// of the gateway, in order.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Built {
     Ready {
         layers: Layers,
+        dirs: Vec<Private>,
     },
     Sockets,
     Handles {

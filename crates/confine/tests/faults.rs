@@ -25,7 +25,7 @@ mod linux {
     use zonekeep_confine::tree::{self, Failed, Launcher, Tree};
     use zonekeep_policy::guard::Guards;
     use zonekeep_policy::limit::Limits;
-    use zonekeep_policy::planted::CommandGuards;
+    use zonekeep_policy::planted::{Caller, CommandGuards};
 
     /// How long anything may take.
     const PATIENCE: Duration = Duration::from_secs(30);
@@ -102,14 +102,27 @@ mod linux {
         };
         let watch = Watch {
             home: dir.into(),
-            patterns: CommandGuards::of(&Guards::default()).lines(),
+            guards: CommandGuards::of(&Guards::default(), Caller::Agent),
             quarantine: dir.join("quarantine"),
             git_may_configure: false,
+            git: zonekeep_testkit::program("git").unwrap_or_default(),
+            ..Watch::default()
         };
         let home = if own { "/home/agent".into() } else { dir.join("home") };
         let limits = Limits { memory: Some(1 << 30), processes: Some(100), ..Limits::none() };
         let (watch, rules) = (Some(watch), ZoneRules::default());
-        Plan { backend, entries, home, network, limits, watch, rules, prove: false }
+        Plan {
+            backend,
+            entries,
+            home,
+            network,
+            limits,
+            watch,
+            rules,
+            prove: false,
+            calls: Default::default(),
+            dialers: 0,
+        }
     }
 
     fn bind(host: &Path, at: &str, access: Access, role: Role) -> Entry {

@@ -37,6 +37,7 @@ impl Sandbox {
                 uid: rustix::process::getuid().as_raw(),
                 gid: rustix::process::getgid().as_raw(),
                 hostname: "sandbox",
+                own_tree: true,
                 network: &Network::Off,
                 granted: std::slice::from_ref(&zone),
                 pass_env: &[],

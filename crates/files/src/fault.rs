@@ -3,6 +3,7 @@
 use std::io;
 
 use rustix::io::Errno;
+use zonekeep_policy::denial::HIDDEN;
 use zonekeep_policy::path::RelPath;
 
 use crate::edit::EditFault;
@@ -106,6 +107,15 @@ pub enum Fault {
         /// The file, below the directory.
         path: RelPath,
     },
+    /// It is hidden, because credentials are kept there.
+    #[error("it is {HIDDEN}")]
+    Sensitive,
+    /// A directory could hold credentials, which another name would show.
+    #[error(
+        "directories of this name can hold credentials, which are hidden.\nMove the files in it \
+         one by one"
+    )]
+    HoldsSensitive,
     /// The system does not let this user at it.
     #[error("the file's permissions do not allow it.")]
     Unreadable {
@@ -214,6 +224,7 @@ impl Fault {
             Fault::Exists => "exists",
             Fault::NotEmpty => "not_empty",
             Fault::Guarded | Fault::HoldsGuarded { .. } => "guarded",
+            Fault::Sensitive | Fault::HoldsSensitive => "sensitive",
             Fault::Unreadable { .. } => "unreadable",
             Fault::ReadOnly => "read_only",
             Fault::Full { .. } => "full",
@@ -296,6 +307,8 @@ mod tests {
             Fault::Exists,
             Fault::NotEmpty,
             Fault::Guarded,
+            Fault::Sensitive,
+            Fault::HoldsSensitive,
             Fault::from(Errno::ACCESS),
             Fault::ReadOnly,
             Fault::from(Errno::NOSPC),

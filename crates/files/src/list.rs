@@ -140,6 +140,69 @@ pub fn glob(
     Ok(Globbed { paths, total, truncated, unreadable: walked.unreadable })
 }
 
+/// Finds what lies below a directory, at most `depth` levels down. Where there is more than
+/// [`GlobOptions::limit`], the upper levels come first. Links are neither followed nor shown.
+pub fn tree(
+    store: &dyn Store,
+    place: &Place,
+    depth: usize,
+    options: &GlobOptions,
+) -> Result<Tree, Fault> {
+    let dir = open_dir(store, place)?;
+    store.check()?;
+    let walk = Walk {
+        store,
+        gitignore: options.gitignore,
+        threads: options.threads,
+        max_depth: depth.max(1),
+    };
+    let walked = walk.run(dir, || Levels(Smallest::new(options.limit)))?;
+    let total = walked.visitors.iter().map(|visitor| visitor.0.total).sum();
+    let mut kept: Vec<Branch> = Vec::new();
+    for visitor in walked.visitors {
+        kept.append(&mut visitor.0.into_vec());
+    }
+    kept.sort_unstable();
+    kept.truncate(options.limit);
+    Ok(Tree { entries: kept, total, unreadable: walked.unreadable })
+}
+
+/// What lies below a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tree {
+    /// The first entries, the upper levels first.
+    pub entries: Vec<Branch>,
+    /// How many there are down to the depth that was asked for.
+    pub total: u64,
+    /// How many directories could not be read.
+    pub unreadable: u64,
+}
+
+/// One entry of a [`Tree`], ordered by its level and then by its path.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Branch {
+    /// How many directories lead to it.
+    pub level: usize,
+    /// Its path, relative to where the walk started.
+    pub path: Vec<u8>,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// Collects everything that it sees.
+struct Levels(Smallest<Branch>);
+
+impl Visit for Levels {
+    fn see(&mut self, path: &[u8], _name: &[u8], kind: Kind) -> bool {
+        let level = path.iter().filter(|&&byte| byte == b'/').count();
+        let is_less = |most: &Branch| (level, path) < (most.level, most.path.as_slice());
+        self.0.add(is_less, || Branch { level, path: path.to_vec(), kind });
+        false
+    }
+
+    fn visit(&mut self, _dir: &dyn Dir, _path: &[u8], _name: &[u8]) {}
+}
+
 /// A pattern, taken apart for walking.
 #[derive(Debug)]
 struct Pattern {

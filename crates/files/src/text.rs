@@ -202,6 +202,9 @@ pub(crate) const HEAD: usize = 8 * 1024;
 
 const UNKNOWN: &str = "application/octet-stream";
 
+/// How many of these bytes are searched for control characters.
+const SAMPLE: usize = 1024;
+
 /// Says what a file is from its first bytes.
 pub fn looks_like(head: &[u8]) -> Looks {
     let head = &head[..head.len().min(HEAD)];
@@ -227,11 +230,13 @@ pub fn looks_like(head: &[u8]) -> Looks {
     if memchr::memchr(0, head).is_some() {
         return Looks::Binary(UNKNOWN);
     }
-    // Text has hardly any control characters; compressed data has one in ten.
-    // Where even with those that text may have there are few, it needs no closer look.
+    // Text has hardly any control characters; compressed data has one in ten, so that a
+    // sample tells them apart. Where even with those that text may have there are few, it
+    // needs no closer look.
     let odd = |&&byte: &&u8| byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 8 | 12 | 0x1B);
-    let most = head.len() / 20;
-    if controls(head) > most && head.iter().filter(odd).count() > most {
+    let sample = &head[..head.len().min(SAMPLE)];
+    let most = sample.len() / 20;
+    if controls(sample) > most && sample.iter().filter(odd).count() > most {
         return Looks::Binary(UNKNOWN);
     }
     Looks::Text

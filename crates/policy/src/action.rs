@@ -86,18 +86,25 @@ pub struct Target {
     pub given: String,
     /// The normalised path, for everything else.
     pub path: AgentPath,
+    /// Whether there is a private `/tmp` of commands to look into.
+    pub has_tmp: bool,
 }
 
 impl Target {
     /// Reads a path in a view.
     pub fn parse(given: &str, view: &View) -> Result<Self, PathError> {
-        let path = AgentPath::parse(given, view.working_dir(), view.home())?;
-        Ok(Target { given: given.to_owned(), path })
+        Ok(Target { given: given.to_owned(), path: view.parse(given)?, has_tmp: false })
     }
 
     /// Returns a target for a path that is already normalised.
     pub fn of(path: AgentPath) -> Self {
-        Target { given: path.to_string(), path }
+        Target { given: path.to_string(), path, has_tmp: false }
+    }
+
+    /// Returns the target where there is a private `/tmp` of commands, or none.
+    #[must_use]
+    pub fn with_tmp(self, has_tmp: bool) -> Self {
+        Target { has_tmp, ..self }
     }
 }
 

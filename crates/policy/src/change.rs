@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 pub use connect::change_for_connect;
 
-use crate::action::Action;
+use crate::action::{Action, Target};
 use crate::grant::Grant;
 use crate::guard::Guard;
 use crate::judge::{Access, Cause, Judgement, Verdict, judge};
@@ -44,7 +44,10 @@ pub fn smallest(policy: &Policy, action: &Action) -> Option<Vec<Edit>> {
     for _ in 0..=MAX_EDITS {
         let judgement = judge(&Grant::of(&trial), action);
         if matches!(judgement.verdict, Verdict::Allow(_)) {
-            return Some(edits);
+            let allows = |policy: &Policy| {
+                matches!(judge(&Grant::of(policy), action).verdict, Verdict::Allow(_))
+            };
+            return can_hold(&trial, allows).then_some(edits);
         }
         let edit = next(&mut trial, action, &judgement)?;
         // An edit of the same key again replaces the first.
@@ -52,6 +55,11 @@ pub fn smallest(policy: &Policy, action: &Action) -> Option<Vec<Edit>> {
         edits.push(edit);
     }
     None
+}
+
+/// Returns whether changed rules allow something within the organisation's bounds.
+pub fn can_hold(policy: &Policy, allows: impl Fn(&Policy) -> bool) -> bool {
+    policy.organisations.iter().all(|held| held.allows(policy, &allows))
 }
 
 /// Changes the one rule that stands in the way.
@@ -63,22 +71,24 @@ fn next(policy: &mut Policy, action: &Action, judgement: &Judgement) -> Option<E
         Cause::Mode(name) => {
             let zone = zone_mut(policy, name)?;
             zone.mode.value = Mode::Rw;
+            let dir = zone.agent_path();
             Some(Edit {
                 key: format!("{}.mode", zone.key),
                 value: "rw".to_owned(),
                 at: or(at, &zone.at),
                 opens: format!(
-                    "every file below /{name} can be changed, with the consent that its approval rules ask for"
+                    "every file below {dir} can be changed, with the consent that its approval rules ask for"
                 ),
             })
         }
         Cause::Suffix(name) => {
             let path = [Some(&action.target), action.to.as_ref()];
             let zone = zone_mut(policy, name)?;
+            let dir = zone.agent_path();
             let allowed = &mut zone.suffixes.as_mut()?.value;
             let refused = path.into_iter().flatten().filter_map(|target| {
-                let (first, _) = target.path.split_first()?;
-                (first == name.as_bytes()).then(|| target.path.as_rel().file_name())?
+                target.path.below(&dir)?;
+                target.path.as_rel().file_name()
             });
             let suffix = refused
                 .map(suffix_of)
@@ -89,22 +99,24 @@ fn next(policy: &mut Policy, action: &Action, judgement: &Judgement) -> Option<E
                 key: format!("{}.suffixes", zone.key),
                 value,
                 at,
-                opens: format!("every file below /{name} whose name ends in {suffix}"),
+                opens: format!("every file below {dir} whose name ends in {suffix}"),
             })
         }
         Cause::Size(name) => {
             let size = action.bytes?;
             let zone = zone_mut(policy, name)?;
             zone.max_file_bytes.as_mut()?.value = size;
+            let dir = zone.agent_path();
             Some(Edit {
                 key: format!("{}.max_file_bytes", zone.key),
                 value: size.to_string(),
                 at,
-                opens: format!("files of up to {size} bytes below /{name}"),
+                opens: format!("files of up to {size} bytes below {dir}"),
             })
         }
         Cause::Approval(name, access) => {
             let zone = zone_mut(policy, name)?;
+            let dir = zone.agent_path();
             let (rule, opens) = match access {
                 Access::Read => (&mut zone.approval.read, "read"),
                 Access::Write => (&mut zone.approval.write, "created and changed"),
@@ -115,7 +127,7 @@ fn next(policy: &mut Policy, action: &Action, judgement: &Judgement) -> Option<E
                 key: format!("{}.approval.{}", zone.key, access.as_str()),
                 value: "preApproved".to_owned(),
                 at: or(at, &zone.at),
-                opens: format!("every file below /{name} can be {opens} without a question"),
+                opens: format!("every file below {dir} can be {opens} without a question"),
             })
         }
         Cause::Guard(pattern) => {
@@ -127,6 +139,7 @@ fn next(policy: &mut Policy, action: &Action, judgement: &Judgement) -> Option<E
                 opens: format!("every file that matches {pattern}, in every writable directory"),
             })
         }
+        Cause::Sensitive(pattern) => Some(show(policy, pattern)),
         Cause::ToolRule => {
             let tool = action.tool;
             let blocked = matches!(judgement.verdict, Verdict::Deny(_));
@@ -166,12 +179,30 @@ fn next(policy: &mut Policy, action: &Action, judgement: &Judgement) -> Option<E
     }
 }
 
+/// Shows credentials that are hidden.
+pub fn show(policy: &mut Policy, pattern: &str) -> Edit {
+    let at = policy.allow_sensitive.first().map_or(At::Default, |first| first.at.clone());
+    policy.allow_sensitive.push(Ruled::new(pattern.to_owned(), At::flag("a proposal")));
+    let all = policy.allow_sensitive.iter().map(|pattern| format!("{:?}", pattern.value));
+    Edit {
+        key: "sandbox.allow_sensitive".to_owned(),
+        value: format!("[{}]", all.collect::<Vec<_>>().join(", ")),
+        at,
+        opens: format!("credentials that match {pattern}, in every granted directory"),
+    }
+}
+
 /// Adds the zone that a path would be in.
 fn outside(policy: &mut Policy, action: &Action) -> Option<Edit> {
     let known =
         |policy: &Policy, name: &[u8]| policy.zones.iter().any(|zone| zone.name.as_bytes() == name);
     let targets = [Some(&action.target), action.to.as_ref()];
-    let name = targets.into_iter().flatten().find_map(|target| {
+    let lies = |target: &&Target| {
+        let mut zones = policy.zones.iter();
+        zones.any(|zone| target.path.below(&zone.agent_path()).is_some())
+    };
+    let outside = targets.into_iter().flatten().filter(|target| !lies(target));
+    let name = outside.into_iter().find_map(|target| {
         let (name, _) = target.path.split_first()?;
         (!known(policy, name)).then(|| String::from_utf8(name.to_vec()).ok())?
     })?;
@@ -265,6 +296,12 @@ mod tests {
                 Some(&["sandbox.zones.mail={ path: ./mail, mode: ro }"]),
             ),
             ("read_file", Verb::Read, "/etc/passwd", None),
+            (
+                "read_file",
+                Verb::Read,
+                "/in/ann/.aws/credentials",
+                Some(&["sandbox.allow_sensitive=[\".aws/credentials\"]"]),
+            ),
             ("delete_file", Verb::Delete, "/docs", None),
         ];
         for (tool, verb, path, want) in cases {

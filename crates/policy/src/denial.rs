@@ -9,6 +9,9 @@ use crate::path::PathError;
 
 /// The most alternatives that a refusal names.
 pub const MAX_ALTERNATIVES: usize = 8;
+/// Why credentials are not shown, to follow "it is", and what would show them.
+pub const HIDDEN: &str = "a well-known place of credentials, which is hidden.\n\
+                          The user can list it in sandbox.allow_sensitive.";
 /// The most characters of a path that a message repeats.
 const MAX_SHOWN: usize = 300;
 
@@ -79,6 +82,14 @@ pub enum Denial {
         path: String,
         /// What makes it dangerous.
         why: String,
+    },
+    /// The path is hidden, because credentials are kept there.
+    #[error("Cannot {verb} '{}': it is {}", shown(.path), HIDDEN)]
+    Sensitive {
+        /// What was tried.
+        verb: &'static str,
+        /// The path as given.
+        path: String,
     },
     /// A top directory cannot be replaced or removed.
     #[error("Cannot {verb} '{}': it is a top-level directory.\nName a file in one of these: {}", shown(.path), list(.dirs))]
@@ -153,12 +164,14 @@ pub enum Denial {
         note: Option<String>,
     },
     /// Somebody would have to be asked about a command, and nobody can be.
-    #[error("Cannot run '{}': it needs the user's approval, and {reason}.\nContinue with what needs no approval, and tell the user what you wanted to do.", shown(.line))]
+    #[error("Cannot run '{}': it needs the user's approval, and {reason}.\nContinue with what needs no approval, and tell the user what you wanted to do.{}", shown(.line), effects_line(.effects))]
     CommandUnasked {
         /// The command as given.
         line: String,
         /// Why nobody was asked.
         reason: String,
+        /// Effects of the command that need approval, where they are known.
+        effects: Vec<String>,
     },
     /// The rules do not let a command connect there.
     #[error("Cannot connect to '{}': {reason}.\nAllowed hosts: {}", shown(.host), list(.allowed))]
@@ -250,6 +263,7 @@ impl Denial {
             Denial::TooLarge { .. } => "too_large",
             Denial::Blocked { .. } => "blocked",
             Denial::Guarded { .. } => "guarded",
+            Denial::Sensitive { .. } => "sensitive",
             Denial::TopDirectory { .. } => "top_directory",
             Denial::BadPath { .. } => "bad_path",
             Denial::NoTool { .. } => "no_tool",
@@ -277,6 +291,7 @@ impl Denial {
             | Denial::TooLarge { path, .. }
             | Denial::Blocked { path, .. }
             | Denial::Guarded { path, .. }
+            | Denial::Sensitive { path, .. }
             | Denial::TopDirectory { path, .. }
             | Denial::BadPath { path, .. }
             | Denial::Declined { path, .. }
@@ -367,6 +382,16 @@ pub fn is_invisible(c: char) -> bool {
         | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
+fn effects_line(effects: &[String]) -> String {
+    match effects.is_empty() {
+        true => String::new(),
+        false => {
+            let effects = effects.iter().map(|effect| shown(effect)).collect::<Vec<_>>();
+            format!("\nApproval is needed because {}.", effects.join("; "))
+        }
+    }
+}
+
 fn note_line(note: &Option<String>) -> String {
     match note {
         Some(note) => format!("\nTheir note: {}", shown(note)),
@@ -406,6 +431,11 @@ mod tests {
             (
                 Denial::TooLarge { verb: "read", path: "/a/x".into(), size: 11, limit: 10 },
                 "Cannot read '/a/x': file too large (11 bytes).\nMaximum allowed: 10 bytes",
+            ),
+            (
+                Denial::Sensitive { verb: "read", path: "/a/.netrc".into() },
+                "Cannot read '/a/.netrc': it is a well-known place of credentials, which is \
+                 hidden.\nThe user can list it in sandbox.allow_sensitive.",
             ),
             (
                 Denial::HostRefused {

@@ -7,7 +7,7 @@
 mod exceeds;
 mod tainted;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use exceeds::ExceedsParent;
@@ -19,6 +19,7 @@ use crate::needs::{Needs, ZoneNeed, ZoneNeeds};
 use crate::path::AgentPath;
 use crate::policy::{BackendChoice, Consent, Network, OsSandbox, Policy, ToolRule};
 use crate::secret::Secret;
+use crate::sensitive::Sensitive;
 use crate::shell::Rules;
 use crate::source::{At, Ruled};
 use crate::taint::WhenTainted;
@@ -31,8 +32,11 @@ use crate::zone::{Approval, Mode, Zone};
 pub struct Grant {
     worker: Option<String>,
     view: View,
-    project_zones: Arc<Vec<String>>,
+    /// The names and agent paths of all zones of the project.
+    project_zones: Arc<Vec<(String, AgentPath)>>,
     guards: Arc<Guards>,
+    /// Credentials that are hidden by their names.
+    sensitive: Arc<Sensitive>,
     consent: Ruled<Consent>,
     tools: Option<Ruled<Vec<String>>>,
     /// The project's rules first, then those of each worker down the chain.
@@ -42,6 +46,8 @@ pub struct Grant {
     /// What somebody up the chain refuses or is asked about, whatever a rule gives.
     bounds: Bounds,
     secrets: Arc<BTreeMap<String, Ruled<Secret>>>,
+    /// What commands are asked about, whatever a worker below has lost of it.
+    asked: Arc<Asked>,
     env: Arc<BTreeMap<String, Ruled<String>>>,
     pass_env: Arc<[Ruled<String>]>,
     limits: Limits,
@@ -57,20 +63,54 @@ pub struct Grant {
     taint: Option<At>,
 }
 
+/// What the words of a command can show that is asked about (`shell.default: contained`).
+/// Workers further down have fewer zones and secrets, and ask no less.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Asked {
+    /// Directories of zones in which commands may write and somebody is asked about
+    /// deletions, with the keys of their rules.
+    pub(crate) deletions: BTreeMap<String, (AgentPath, String)>,
+    /// The names of secrets.
+    pub(crate) secrets: BTreeSet<String>,
+}
+
+impl Asked {
+    /// Returns the same with what is asked about in these zones.
+    fn with(&self, mounts: &[Mount]) -> Self {
+        let asks =
+            |zone: &Zone| zone.commands_write() && zone.approval.delete.value >= Approval::Ask;
+        let mut asked = self.clone();
+        asked.deletions.extend(mounts.iter().filter(|mount| asks(&mount.zone)).map(|mount| {
+            let key = format!("{}.approval.delete", mount.zone.key);
+            (mount.zone.name.clone(), (mount.path(), key))
+        }));
+        asked
+    }
+}
+
 impl Grant {
     /// Returns all that a project has: the ceiling for everything below.
     pub fn of(policy: &Policy) -> Self {
-        let mounts = policy.zones.iter().map(|zone| Mount { zone: zone.clone() }).collect();
+        let mounts: Vec<Mount> =
+            policy.zones.iter().map(|zone| Mount { zone: zone.clone() }).collect();
+        let secrets = policy.secrets.keys().cloned().collect();
+        let asked = Asked { secrets, ..Asked::default() }.with(&mounts);
         let untrusted = policy.zones.iter().find_map(|zone| zone.untrusted.clone());
-        let from = &policy.working_dir.value;
+        let view = View::new(mounts, policy.working_dir.value.clone(), policy.home.value.clone());
         let tool = policy.tool_rules.get("shell");
-        let shell = Rules::project(&policy.shell, tool, from);
-        let shell = policy.shell_before.iter().fold(shell, |all, one| all.below(one, tool, from));
+        let shell = Rules::project(&policy.shell, tool, &view);
+        let shell = policy.shell_before.iter().fold(shell, |all, one| all.below(one, tool, &view));
+        // The organisation's layers are made anew: they hold the project's rules as well.
+        let bounds = policy.organisations.iter().filter_map(|held| held.shell(&policy.shell));
+        let shell = bounds.fold(shell, |all, one| all.below(&one, tool, &view));
         Grant {
             worker: None,
-            view: View::new(mounts, policy.working_dir.value.clone(), policy.home.value.clone()),
-            project_zones: Arc::new(policy.zones.iter().map(|z| z.name.clone()).collect()),
+            view,
+            project_zones: Arc::new(
+                policy.zones.iter().map(|zone| (zone.name.clone(), zone.agent_path())).collect(),
+            ),
             guards: Arc::new(policy.guards.clone()),
+            sensitive: Arc::new(policy.sensitive(Vec::new())),
             consent: policy.consent.clone(),
             tools: policy.tools.clone(),
             tool_rules: vec![policy.tool_rules.clone()],
@@ -78,6 +118,7 @@ impl Grant {
             network: policy.network.clone(),
             bounds: Bounds::of(&policy.network.value),
             secrets: Arc::new(policy.secrets.clone()),
+            asked: Arc::new(asked),
             env: Arc::new(policy.env.clone()),
             pass_env: policy.pass_env.clone().into(),
             limits: policy.limits.clone(),
@@ -114,12 +155,12 @@ impl Grant {
         {
             return Err(ExceedsParent::NoTool { tool: tool.clone() });
         }
-        let (mut working_dir, home) = places(&mounts, self.view.working_dir(), self.view.home());
+        let untrusted = mounts.iter().find_map(|mount: &Mount| mount.zone.untrusted.clone());
+        let mut view = self.view.over(mounts);
         if let Some(dir) = &needs.working_dir {
-            if !is_inside(&dir.value, &mounts) {
-                return Err(ExceedsParent::WorkingDir { path: dir.value.to_string() });
-            }
-            working_dir = dir.value.clone();
+            view = view
+                .working_in(dir.value.clone())
+                .ok_or_else(|| ExceedsParent::WorkingDir { path: dir.value.to_string() })?;
         }
         // A worker that does not ask for the network gets none.
         let network = match &needs.network {
@@ -131,21 +172,22 @@ impl Grant {
         };
         let bounds = self.bounds.and(&Bounds::of(&network.value));
         let secrets = self.narrow_secrets(&needs.secrets)?;
-        let untrusted = mounts.iter().find_map(|mount: &Mount| mount.zone.untrusted.clone());
         let untrusted = self.untrusted.clone().or(untrusted);
         // A worker file tightens this and never loosens it.
         let require_os_sandbox = match (self.require_os_sandbox.value, &needs.require_os_sandbox) {
             (held, own) if own.value == OsSandbox::Required && held != own.value => own.clone(),
             _ => required(&self.require_os_sandbox, &untrusted),
         };
-        let shell = self.shell.below(&needs.shell, needs.tool_rules.get("shell"), &working_dir);
+        let shell = self.shell.below(&needs.shell, needs.tool_rules.get("shell"), &view);
         let mut tool_rules = self.tool_rules.clone();
         tool_rules.push(needs.tool_rules.clone());
+        let asked = self.asked.with(view.mounts());
         Ok(Grant {
             worker: Some(needs.worker.clone()),
-            view: View::new(mounts, working_dir, home),
+            view,
             project_zones: Arc::clone(&self.project_zones),
             guards: Arc::clone(&self.guards),
+            sensitive: Arc::clone(&self.sensitive),
             consent: self.consent.clone(),
             tools: needs.tools.clone().or_else(|| self.tools.clone()),
             tool_rules,
@@ -153,6 +195,7 @@ impl Grant {
             network,
             bounds,
             secrets: Arc::new(secrets),
+            asked: Arc::new(asked),
             env: Arc::clone(&self.env),
             pass_env: Arc::clone(&self.pass_env),
             limits: self.limits.tightest(&needs.limits),
@@ -232,6 +275,11 @@ impl Grant {
         &self.guards
     }
 
+    /// Returns the credentials that are hidden by their names.
+    pub fn sensitive(&self) -> &Sensitive {
+        &self.sensitive
+    }
+
     /// Returns what becomes of questions.
     pub fn consent(&self) -> &Ruled<Consent> {
         &self.consent
@@ -256,6 +304,11 @@ impl Grant {
     /// Returns the secrets that its commands use, by the variable that they see.
     pub fn secrets(&self) -> &BTreeMap<String, Ruled<Secret>> {
         &self.secrets
+    }
+
+    /// Returns what commands are asked about.
+    pub(crate) fn asked(&self) -> &Asked {
+        &self.asked
     }
 
     /// Returns the environment variables that its commands get.
@@ -301,7 +354,13 @@ impl Grant {
 
     /// Returns whether the project has a zone of that name, granted or not.
     pub fn project_has_zone(&self, name: &str) -> bool {
-        self.project_zones.iter().any(|zone| zone == name)
+        self.project_zones.iter().any(|(zone, _)| zone == name)
+    }
+
+    /// Returns the name of the project's zone that a path lies in, granted or not.
+    pub(crate) fn project_zone_of(&self, path: &AgentPath) -> Option<&str> {
+        let mut zones = self.project_zones.iter();
+        zones.find(|(_, dir)| path.below(dir).is_some()).map(|(name, _)| name.as_str())
     }
 
     /// Returns the mode of a zone, where the worker has it.
@@ -354,21 +413,6 @@ fn required(written: &Ruled<OsSandbox>, untrusted: &Option<At>) -> Ruled<OsSandb
         }
         _ => written.clone(),
     }
-}
-
-fn is_inside(path: &AgentPath, mounts: &[Mount]) -> bool {
-    let first = path.split_first();
-    first.is_none_or(|(name, _)| mounts.iter().any(|m| m.zone.name.as_bytes() == name))
-}
-
-/// Returns where relative paths start and what `~` is: as before where that is
-/// still in the tree, else the root.
-fn places(mounts: &[Mount], working_dir: &AgentPath, home: &AgentPath) -> (AgentPath, AgentPath) {
-    let place = |path: &AgentPath| match is_inside(path, mounts) {
-        true => path.clone(),
-        false => AgentPath::root(),
-    };
-    (place(working_dir), place(home))
 }
 
 fn tighten(held: &mut Ruled<Approval>, wanted: &Option<Ruled<Approval>>) {

@@ -8,16 +8,20 @@
 use crate::path::RelPath;
 use crate::source::{At, Ruled};
 
-/// What happens when a guarded file is about to be created, changed or removed.
+/// What happens when a guarded file is created, changed or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Guard {
-    /// It goes ahead as any other file would.
+    /// The file is treated like any other.
     Allow,
-    /// Somebody is asked.
+    /// File tools ask. A command of `zonekeep run` changes the file and the change is named
+    /// in its summary; a command of an agent's `shell` is treated as under `Ask`.
+    Report,
+    /// File tools ask. A change by a command is moved to the quarantine until it is
+    /// approved, and the old version is put back.
     Ask,
-    /// It is refused.
+    /// File tools refuse. A change by a command is undone.
     #[default]
-    Deny,
+    Block,
 }
 
 /// One line of the list.
@@ -34,6 +38,25 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Returns whether other programs of the user load the file without being asked, so
+    /// that a change cannot wait until the command has ended.
+    pub(crate) fn is_loaded_unasked(&self) -> bool {
+        let is_live = matches!(self.why.as_str(), SHELL | EDITOR | AGENT);
+        self.guard.value == Guard::Block || is_live && self.guard.value == Guard::Ask
+    }
+
+    /// Returns whether the pattern applies below directories of dependencies and build
+    /// results too, because the project wrote it.
+    pub(crate) fn is_everywhere(&self) -> bool {
+        self.guard.is_written()
+    }
+
+    /// Returns whether a directory that the project exempts can hold this file freely.
+    pub(crate) fn can_be_exempt(&self) -> bool {
+        let is_kept = self.why == OWN || self.is_declared() || is_in_repository(&self.pattern);
+        !is_kept && !self.guard.is_written()
+    }
+
     /// Returns whether it was [declared](Guards::declare).
     pub fn is_declared(&self) -> bool {
         self.pattern.starts_with('/')
@@ -62,67 +85,103 @@ const TOOL: &str = "can make a build tool run programs";
 pub(crate) const PROGRAM: &str = "is run by its name alone";
 const AGENT: &str = "can make a coding agent run programs";
 const KEYS: &str = "holds keys";
+const CI: &str = "runs in continuous integration";
+
+/// Directories of dependencies and build results, in small letters. A file below one of
+/// them is not the project's own configuration, so the built-in patterns do not apply.
+const GENERATED: &[&str] = &[
+    "node_modules",
+    "bower_components",
+    "vendor",
+    "target",
+    ".venv",
+    "venv",
+    "site-packages",
+    ".tox",
+    ".nox",
+    ".gradle",
+    "build",
+    "dist",
+    ".next",
+    ".nuxt",
+    ".terraform",
+    "pods",
+    ".dart_tool",
+];
+
+/// Files that programs read in any directory below one that is open, with the reason. A clone
+/// brings in other files of the level `ask`, because nothing reads them before the user opens
+/// the clone, and editors, agents and shells ask then; these take effect where the user works.
+const READ_BELOW: &[(&str, &str)] = &[
+    (".zed/**", "Zed applies settings of a subdirectory to the files in it, formatters included"),
+    (".claude/skills/**", "Claude Code loads skills of subdirectories that it works in"),
+];
+
+/// Returns whether programs that are running read a file, in small letters, where it lies.
+pub(crate) fn is_read_below(names: &[Vec<u8>], reach: Reach) -> bool {
+    READ_BELOW.iter().any(|(pattern, _)| covers(pattern, names, reach))
+}
 
 /// The list that holds unless the project file says otherwise.
 const BUILT_IN: &[(&str, Guard, &str)] = &[
-    ("zonekeep.yaml", Guard::Deny, OWN),
-    ("golem-forge.config.yaml", Guard::Deny, OWN),
-    ("*.worker", Guard::Deny, OWN),
+    ("zonekeep.yaml", Guard::Block, OWN),
+    ("golem-forge.config.yaml", Guard::Block, OWN),
+    ("*.worker", Guard::Block, OWN),
     // All of it: hooks, configuration, unfinished rebases, alternates, modules.
-    (GIT_DIR, Guard::Deny, GIT),
-    (".hg/**", Guard::Deny, GIT),
-    (".hgrc", Guard::Deny, GIT),
-    (".svn/**", Guard::Deny, GIT),
-    (".jj/**", Guard::Deny, GIT),
+    (GIT_DIR, Guard::Block, GIT),
+    (".hg/**", Guard::Block, GIT),
+    (".hgrc", Guard::Block, GIT),
+    (".svn/**", Guard::Block, GIT),
+    (".jj/**", Guard::Block, GIT),
     (".githooks/**", Guard::Ask, GIT),
-    ("lefthook.yml", Guard::Ask, GIT),
-    ("lefthook.yaml", Guard::Ask, GIT),
-    ("lefthook.toml", Guard::Ask, GIT),
-    ("lefthook.json", Guard::Ask, GIT),
-    ("lefthook-local.yml", Guard::Ask, GIT),
-    (".lefthook.yml", Guard::Ask, GIT),
-    (".lefthook.yaml", Guard::Ask, GIT),
+    ("lefthook.yml", Guard::Report, GIT),
+    ("lefthook.yaml", Guard::Report, GIT),
+    ("lefthook.toml", Guard::Report, GIT),
+    ("lefthook.json", Guard::Report, GIT),
+    ("lefthook-local.yml", Guard::Report, GIT),
+    (".lefthook.yml", Guard::Report, GIT),
+    (".lefthook.yaml", Guard::Report, GIT),
     (".gitattributes", Guard::Ask, GIT),
     (".gitmodules", Guard::Ask, GIT),
-    (".gitconfig", Guard::Deny, GIT),
+    (".gitconfig", Guard::Block, GIT),
     (".husky/**", Guard::Ask, GIT),
-    (".pre-commit-config.yaml", Guard::Ask, GIT),
-    (".bashrc", Guard::Deny, SHELL),
-    (".bash_profile", Guard::Deny, SHELL),
-    (".bash_login", Guard::Deny, SHELL),
-    (".bash_logout", Guard::Deny, SHELL),
-    (".bash_aliases", Guard::Deny, SHELL),
-    (".profile", Guard::Deny, SHELL),
-    (".zshrc", Guard::Deny, SHELL),
-    (".zshenv", Guard::Deny, SHELL),
-    (".zprofile", Guard::Deny, SHELL),
-    (".zlogin", Guard::Deny, SHELL),
-    (".zlogout", Guard::Deny, SHELL),
-    (".cshrc", Guard::Deny, SHELL),
-    (".tcshrc", Guard::Deny, SHELL),
-    (".kshrc", Guard::Deny, SHELL),
-    (".login", Guard::Deny, SHELL),
-    (".xsessionrc", Guard::Deny, SHELL),
-    (".config/nushell/**", Guard::Deny, SHELL),
-    (".config/powershell/**", Guard::Deny, SHELL),
-    (".config/tmux/**", Guard::Deny, SHELL),
-    (".config/mise/**", Guard::Deny, SHELL),
-    (".config/fish/**", Guard::Deny, SHELL),
-    (".config/git/**", Guard::Deny, GIT),
-    (".config/jj/**", Guard::Deny, GIT),
-    (".jjconfig.toml", Guard::Deny, GIT),
-    (".config/autostart/**", Guard::Deny, SHELL),
-    (".config/systemd/**", Guard::Deny, SHELL),
-    (".config/direnv/**", Guard::Deny, SHELL),
-    (".config/environment.d/**", Guard::Deny, SHELL),
-    (".xprofile", Guard::Deny, SHELL),
-    (".xinitrc", Guard::Deny, SHELL),
-    (".xsession", Guard::Deny, SHELL),
-    (".pam_environment", Guard::Deny, SHELL),
-    (".inputrc", Guard::Deny, SHELL),
-    (".tmux.conf", Guard::Deny, SHELL),
-    (".screenrc", Guard::Deny, SHELL),
-    (".direnvrc", Guard::Deny, SHELL),
+    (".pre-commit-config.yaml", Guard::Report, GIT),
+    (".bashrc", Guard::Block, SHELL),
+    (".bash_profile", Guard::Block, SHELL),
+    (".bash_login", Guard::Block, SHELL),
+    (".bash_logout", Guard::Block, SHELL),
+    (".bash_aliases", Guard::Block, SHELL),
+    (".profile", Guard::Block, SHELL),
+    (".zshrc", Guard::Block, SHELL),
+    (".zshenv", Guard::Block, SHELL),
+    (".zprofile", Guard::Block, SHELL),
+    (".zlogin", Guard::Block, SHELL),
+    (".zlogout", Guard::Block, SHELL),
+    (".cshrc", Guard::Block, SHELL),
+    (".tcshrc", Guard::Block, SHELL),
+    (".kshrc", Guard::Block, SHELL),
+    (".login", Guard::Block, SHELL),
+    (".xsessionrc", Guard::Block, SHELL),
+    (".config/nushell/**", Guard::Block, SHELL),
+    (".config/powershell/**", Guard::Block, SHELL),
+    (".config/tmux/**", Guard::Block, SHELL),
+    (".config/mise/**", Guard::Block, SHELL),
+    (".config/fish/**", Guard::Block, SHELL),
+    (".config/git/**", Guard::Block, GIT),
+    (".config/jj/**", Guard::Block, GIT),
+    (".jjconfig.toml", Guard::Block, GIT),
+    (".config/autostart/**", Guard::Block, SHELL),
+    (".config/systemd/**", Guard::Block, SHELL),
+    (".config/direnv/**", Guard::Block, SHELL),
+    (".config/environment.d/**", Guard::Block, SHELL),
+    (".xprofile", Guard::Block, SHELL),
+    (".xinitrc", Guard::Block, SHELL),
+    (".xsession", Guard::Block, SHELL),
+    (".pam_environment", Guard::Block, SHELL),
+    (".inputrc", Guard::Block, SHELL),
+    (".tmux.conf", Guard::Block, SHELL),
+    (".screenrc", Guard::Block, SHELL),
+    (".direnvrc", Guard::Block, SHELL),
     (".local/bin/**", Guard::Ask, SHELL),
     (".envrc", Guard::Ask, SHELL),
     (".mise.toml", Guard::Ask, SHELL),
@@ -130,26 +189,26 @@ const BUILT_IN: &[(&str, Guard, &str)] = &[
     (".mise.local.toml", Guard::Ask, SHELL),
     ("mise.local.toml", Guard::Ask, SHELL),
     (".mise/**", Guard::Ask, SHELL),
-    (".tool-versions", Guard::Ask, SHELL),
+    (".tool-versions", Guard::Report, SHELL),
     (".vscode/**", Guard::Ask, EDITOR),
     (".idea/**", Guard::Ask, EDITOR),
-    (".devcontainer/**", Guard::Ask, EDITOR),
-    (".devcontainer.json", Guard::Ask, EDITOR),
+    (".devcontainer/**", Guard::Report, EDITOR),
+    (".devcontainer.json", Guard::Report, EDITOR),
     (".zed/**", Guard::Ask, EDITOR),
-    (".config/nvim/**", Guard::Deny, EDITOR),
-    (".config/helix/**", Guard::Deny, EDITOR),
-    (".config/zed/**", Guard::Deny, EDITOR),
-    (".config/Code/**", Guard::Deny, EDITOR),
-    (".config/emacs/**", Guard::Deny, EDITOR),
-    (".config/vim/**", Guard::Deny, EDITOR),
+    (".config/nvim/**", Guard::Block, EDITOR),
+    (".config/helix/**", Guard::Block, EDITOR),
+    (".config/zed/**", Guard::Block, EDITOR),
+    (".config/Code/**", Guard::Block, EDITOR),
+    (".config/emacs/**", Guard::Block, EDITOR),
+    (".config/vim/**", Guard::Block, EDITOR),
     (".helix/**", Guard::Ask, EDITOR),
-    (".vim/**", Guard::Deny, EDITOR),
-    (".emacs", Guard::Deny, EDITOR),
-    (".emacs.d/**", Guard::Deny, EDITOR),
+    (".vim/**", Guard::Block, EDITOR),
+    (".emacs", Guard::Block, EDITOR),
+    (".emacs.d/**", Guard::Block, EDITOR),
     (".gdbinit", Guard::Ask, EDITOR),
     (".lldbinit", Guard::Ask, EDITOR),
     (".Rprofile", Guard::Ask, EDITOR),
-    (".vimrc", Guard::Deny, EDITOR),
+    (".vimrc", Guard::Block, EDITOR),
     (".exrc", Guard::Ask, EDITOR),
     (".nvimrc", Guard::Ask, EDITOR),
     (".nvim.lua", Guard::Ask, EDITOR),
@@ -157,36 +216,38 @@ const BUILT_IN: &[(&str, Guard, &str)] = &[
     ("node_modules/.bin/**", Guard::Ask, PROGRAM),
     (".venv/bin/**", Guard::Ask, PROGRAM),
     ("venv/bin/**", Guard::Ask, PROGRAM),
-    (".npmrc", Guard::Ask, TOOL),
-    (".yarnrc", Guard::Ask, TOOL),
-    (".yarnrc.yml", Guard::Ask, TOOL),
-    (".yarn/plugins/**", Guard::Ask, TOOL),
-    (".yarn/releases/**", Guard::Ask, TOOL),
-    (".pnpmfile.cjs", Guard::Ask, TOOL),
-    ("bunfig.toml", Guard::Ask, TOOL),
-    (".cargo/config", Guard::Ask, TOOL),
-    (".cargo/config.toml", Guard::Ask, TOOL),
-    (".cargo/bin/**", Guard::Deny, TOOL),
-    (".gradle/**", Guard::Ask, TOOL),
-    (".bazelrc", Guard::Ask, TOOL),
-    (".mvn/**", Guard::Ask, TOOL),
-    (".github/workflows/**", Guard::Ask, "runs in continuous integration"),
-    (".github/actions/**", Guard::Ask, "runs in continuous integration"),
-    (".gitlab-ci.yml", Guard::Ask, "runs in continuous integration"),
-    (".circleci/**", Guard::Ask, "runs in continuous integration"),
-    (".gitea/workflows/**", Guard::Ask, "runs in continuous integration"),
-    (".forgejo/workflows/**", Guard::Ask, "runs in continuous integration"),
-    (".buildkite/**", Guard::Ask, "runs in continuous integration"),
-    (".travis.yml", Guard::Ask, "runs in continuous integration"),
-    ("azure-pipelines.yml", Guard::Ask, "runs in continuous integration"),
-    ("bitbucket-pipelines.yml", Guard::Ask, "runs in continuous integration"),
-    ("Jenkinsfile", Guard::Ask, "runs in continuous integration"),
+    (".npmrc", Guard::Report, TOOL),
+    (".yarnrc", Guard::Report, TOOL),
+    (".yarnrc.yml", Guard::Report, TOOL),
+    (".yarn/plugins/**", Guard::Report, TOOL),
+    (".yarn/releases/**", Guard::Report, TOOL),
+    (".pnpmfile.cjs", Guard::Report, TOOL),
+    ("bunfig.toml", Guard::Report, TOOL),
+    (".cargo/config", Guard::Report, TOOL),
+    (".cargo/config.toml", Guard::Report, TOOL),
+    (".cargo/bin/**", Guard::Block, TOOL),
+    (".gradle/init.gradle", Guard::Report, TOOL),
+    (".gradle/init.d/**", Guard::Report, TOOL),
+    (".gradle/gradle.properties", Guard::Report, TOOL),
+    (".bazelrc", Guard::Report, TOOL),
+    (".mvn/**", Guard::Report, TOOL),
+    (".github/workflows/**", Guard::Report, CI),
+    (".github/actions/**", Guard::Report, CI),
+    (".gitlab-ci.yml", Guard::Report, CI),
+    (".circleci/**", Guard::Report, CI),
+    (".gitea/workflows/**", Guard::Report, CI),
+    (".forgejo/workflows/**", Guard::Report, CI),
+    (".buildkite/**", Guard::Report, CI),
+    (".travis.yml", Guard::Report, CI),
+    ("azure-pipelines.yml", Guard::Report, CI),
+    ("bitbucket-pipelines.yml", Guard::Report, CI),
+    ("Jenkinsfile", Guard::Report, CI),
     (".mcp.json", Guard::Ask, AGENT),
     (".claude/**", Guard::Ask, AGENT),
     (".codex/**", Guard::Ask, AGENT),
     (".cursor/**", Guard::Ask, AGENT),
     (".gemini/**", Guard::Ask, AGENT),
-    (".claude.json", Guard::Deny, AGENT),
+    (".claude.json", Guard::Block, AGENT),
     (".opencode/**", Guard::Ask, AGENT),
     ("opencode.json", Guard::Ask, AGENT),
     ("opencode.jsonc", Guard::Ask, AGENT),
@@ -210,15 +271,15 @@ const BUILT_IN: &[(&str, Guard, &str)] = &[
     (".factory/**", Guard::Ask, AGENT),
     (".augment/**", Guard::Ask, AGENT),
     (".openhands/**", Guard::Ask, AGENT),
-    (".ssh/**", Guard::Deny, KEYS),
-    (".gnupg/**", Guard::Deny, KEYS),
-    (".aws/**", Guard::Deny, KEYS),
-    (".docker/**", Guard::Deny, KEYS),
-    (".kube/**", Guard::Deny, KEYS),
-    (".git-credentials", Guard::Deny, KEYS),
-    (".cargo/credentials.toml", Guard::Deny, KEYS),
-    (".pypirc", Guard::Deny, KEYS),
-    (".netrc", Guard::Deny, KEYS),
+    (".ssh/**", Guard::Block, KEYS),
+    (".gnupg/**", Guard::Block, KEYS),
+    (".aws/**", Guard::Block, KEYS),
+    (".docker/**", Guard::Block, KEYS),
+    (".kube/**", Guard::Block, KEYS),
+    (".git-credentials", Guard::Block, KEYS),
+    (".cargo/credentials.toml", Guard::Block, KEYS),
+    (".pypirc", Guard::Block, KEYS),
+    (".netrc", Guard::Block, KEYS),
 ];
 
 impl Default for Guards {
@@ -299,9 +360,26 @@ impl Guards {
         })
     }
 
-    /// Returns the strictest entry that covers `path`, where it asks or denies.
+    /// Returns the directories that the project exempts from the built-in patterns.
+    pub(crate) fn exemptions(&self) -> impl Iterator<Item = &str> {
+        let exempt = |entry: &&Entry| {
+            let is_tree = entry.pattern.ends_with("/**") && !is_in_repository(&entry.pattern);
+            entry.guard.is_written() && entry.guard.value == Guard::Allow && is_tree
+        };
+        self.entries.iter().filter(exempt).map(|entry| entry.pattern.as_str())
+    }
+
+    /// Returns the strictest entry that covers `path`, where it asks or refuses.
     pub fn find(&self, path: &RelPath, reach: Reach) -> Option<&Entry> {
         let names: Vec<Vec<u8>> = path.names().map(<[u8]>::to_ascii_lowercase).collect();
+        let exempt = self.exemptions().filter_map(|tree| first_match(tree, &names, Reach::File));
+        let exempt = exempt.min();
+        let is_exempt = |entry: &Entry| {
+            entry.can_be_exempt()
+                && exempt.is_some_and(|from| {
+                    matches(&entry.pattern, &names, reach).all(|start| start > from)
+                })
+        };
         // Who lets agents have all of git lets them have what it leads to.
         let git = self.entries.iter().find(|entry| entry.pattern == GIT_DIR);
         let git_is_open = git.is_some_and(|entry| entry.guard.value == Guard::Allow);
@@ -311,6 +389,7 @@ impl Guards {
                 entry.guard.value > Guard::Allow
                     && !(git_is_open && entry.is_declared())
                     && covers(&entry.pattern, &names, reach)
+                    && !is_exempt(entry)
             })
             .max_by_key(|entry| entry.guard.value)
     }
@@ -340,10 +419,39 @@ pub fn matches_file(pattern: &str, path: &RelPath) -> bool {
 
 /// Returns whether a pattern covers a path, given by its names in small letters.
 pub(crate) fn covers(pattern: &str, names: &[Vec<u8>], reach: Reach) -> bool {
-    if let Some(pattern) = pattern.strip_prefix('/') {
-        return covers_from(pattern, names, reach);
-    }
-    (0..names.len()).any(|start| covers_from(pattern, &names[start..], reach))
+    first_match(pattern, names, reach).is_some()
+}
+
+/// Returns how many names come before the first match of a pattern.
+pub(crate) fn first_match(pattern: &str, names: &[Vec<u8>], reach: Reach) -> Option<usize> {
+    matches(pattern, names, reach).next()
+}
+
+/// Returns how many names come before each match of a pattern.
+pub(crate) fn matches(
+    pattern: &str,
+    names: &[Vec<u8>],
+    reach: Reach,
+) -> impl Iterator<Item = usize> {
+    let (pattern, starts) = match pattern.strip_prefix('/') {
+        Some(pattern) => (pattern, names.len().min(1)),
+        None => (pattern, names.len()),
+    };
+    (0..starts).filter(move |&start| covers_from(pattern, &names[start..], reach))
+}
+
+/// Returns how many names lead to the first directory of dependencies or build results,
+/// with that directory.
+pub(crate) fn generated_from(names: &[Vec<u8>]) -> Option<usize> {
+    let is_generated = |name: &Vec<u8>| GENERATED.iter().any(|known| known.as_bytes() == name);
+    names.iter().position(is_generated).map(|at| at + 1)
+}
+
+/// Returns whether a pattern begins with a directory of version control.
+pub(crate) fn is_in_repository(pattern: &str) -> bool {
+    const TREES: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
+    let first = pattern.split('/').next().unwrap_or_default();
+    TREES.iter().any(|tree| tree.eq_ignore_ascii_case(first))
 }
 
 /// Matches from a given depth on; `.cargo/config` covers `.cargo/config` and, as
@@ -432,15 +540,15 @@ mod tests {
     #[test]
     fn guarded_files_are_found_at_any_depth_and_in_any_case() {
         let cases = [
-            ("zonekeep.yaml", Some(("zonekeep.yaml", Guard::Deny))),
-            ("a/b/ZoneKeep.YAML", Some(("zonekeep.yaml", Guard::Deny))),
-            ("workers/main.worker", Some(("*.worker", Guard::Deny))),
-            (".worker", Some(("*.worker", Guard::Deny))),
+            ("zonekeep.yaml", Some(("zonekeep.yaml", Guard::Block))),
+            ("a/b/ZoneKeep.YAML", Some(("zonekeep.yaml", Guard::Block))),
+            ("workers/main.worker", Some(("*.worker", Guard::Block))),
+            (".worker", Some(("*.worker", Guard::Block))),
             ("main.worker.md", None),
-            (".git/hooks/pre-commit", Some((".git/**", Guard::Deny))),
-            ("sub/.GIT/Hooks/x/y", Some((".git/**", Guard::Deny))),
-            (".git", Some((".git/**", Guard::Deny))),
-            ("zonekeep.yaml/x", Some(("zonekeep.yaml", Guard::Deny))),
+            (".git/hooks/pre-commit", Some((".git/**", Guard::Block))),
+            ("sub/.GIT/Hooks/x/y", Some((".git/**", Guard::Block))),
+            (".git", Some((".git/**", Guard::Block))),
+            ("zonekeep.yaml/x", Some(("zonekeep.yaml", Guard::Block))),
             ("git/config", None),
             (".gitignore", None),
             (".vscode/tasks.json", Some((".vscode/**", Guard::Ask))),
@@ -457,9 +565,9 @@ mod tests {
     #[test]
     fn a_tree_is_guarded_where_a_guarded_file_could_be_in_it() {
         assert_eq!(find("/x/.cargo", Reach::File), None);
-        assert_eq!(find("/x/.cargo", Reach::Tree).map(|e| e.1), Some(Guard::Deny));
-        assert_eq!(find("/x/.yarn", Reach::Tree).map(|e| e.1), Some(Guard::Ask));
-        assert_eq!(find("/x/.config", Reach::Tree).map(|e| e.1), Some(Guard::Deny));
+        assert_eq!(find("/x/.cargo", Reach::Tree).map(|e| e.1), Some(Guard::Block));
+        assert_eq!(find("/x/.yarn", Reach::Tree).map(|e| e.1), Some(Guard::Report));
+        assert_eq!(find("/x/.config", Reach::Tree).map(|e| e.1), Some(Guard::Block));
         assert_eq!(find("/x/src", Reach::Tree), None);
     }
 
@@ -467,11 +575,30 @@ mod tests {
     fn the_strictest_entry_wins_and_the_project_can_change_one() {
         let mut guards = Guards::default();
         let tasks = AgentPath::absolute("/.vscode/tasks.json").unwrap();
-        guards.set("tasks.json", Guard::Deny, At::flag("test"));
+        guards.set("tasks.json", Guard::Block, At::flag("test"));
         assert_eq!(guards.find(tasks.as_rel(), Reach::File).unwrap().pattern, "tasks.json");
         guards.set("tasks.json", Guard::Allow, At::flag("test"));
         guards.set(".vscode/**", Guard::Allow, At::flag("test"));
         assert_eq!(guards.find(tasks.as_rel(), Reach::File), None);
+    }
+
+    #[test]
+    fn a_directory_that_the_project_exempts_wins_over_built_in_patterns() {
+        let mut guards = Guards::default();
+        let at = || At::File { file: "zonekeep.yaml".into(), line: 1, column: 1 };
+        guards.set("packages/**", Guard::Allow, at());
+        guards.set("*.key", Guard::Block, at());
+        let found = |text: &str| {
+            let path = AgentPath::absolute(text).unwrap();
+            guards.find(path.as_rel(), Reach::File).map(|entry| entry.pattern.as_str())
+        };
+        assert_eq!(found("/packages/a/.vscode/tasks.json"), None);
+        assert_eq!(found("/x/packages/.envrc"), None);
+        assert_eq!(found("/.vscode/packages/x"), Some(".vscode/**"));
+        // Not from what agents may do, from git, or from the project's own patterns.
+        assert_eq!(found("/packages/zonekeep.yaml"), Some("zonekeep.yaml"));
+        assert_eq!(found("/packages/a.key"), Some("*.key"));
+        assert_eq!(found("/packages/.git/config"), Some(".git/**"));
     }
 
     #[test]

@@ -28,6 +28,14 @@ pub struct Rule {
     pub cause: Cause,
 }
 
+impl Rule {
+    /// Returns the rule that hides credentials which a pattern would show.
+    pub fn sensitive(pattern: String) -> Self {
+        let says = format!("credentials \"{pattern}\": hidden");
+        Rule { at: At::Default, says, cause: Cause::Sensitive(pattern) }
+    }
+}
+
 /// What kind of rule decided, and about what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
@@ -45,6 +53,8 @@ pub enum Cause {
     Approval(String, Access),
     /// A guarded file, by its pattern.
     Guard(String),
+    /// Hidden credentials, by the pattern that shows them.
+    Sensitive(String),
     /// A rule for the tool.
     ToolRule,
     /// The list of tools.
@@ -166,7 +176,7 @@ impl Place {
             suffixes: None,
             max_file_bytes: None,
             guards: None,
-            cleared: Guard::Deny,
+            cleared: Guard::Block,
             shown: None,
         }
     }
@@ -333,10 +343,16 @@ fn needs(
     let verb = action.verb.phrase();
     let given = || target.given.clone();
     match view.locate(&target.path) {
+        // What commands leave in their private directory is read as their output is.
+        None if access == Access::Read
+            && target.has_tmp
+            && let Some((number, path)) = view.in_tmp(&target.path) =>
+        {
+            let mount = view.mount_at(number);
+            Ok(vec![finding(grant, action, mount, number, path, target, access)?])
+        }
         None => {
-            let name =
-                target.path.split_first().map(|(n, _)| String::from_utf8_lossy(n).into_owned());
-            let zone = name.filter(|name| grant.project_has_zone(name));
+            let zone = grant.project_zone_of(&target.path).map(str::to_owned);
             let says = match &zone {
                 Some(zone) => format!("the worker does not have zone '{zone}'"),
                 None => "no zone holds the path".to_owned(),
@@ -412,6 +428,14 @@ fn finding(
         return Err(refuse(denial, limit.at.clone(), says, Cause::Size(zone.name.clone())));
     }
 
+    // The directory above shows the name, and `file_info` no more than that.
+    if action.verb != Verb::Info
+        && let Some(pattern) = grant.sensitive().pattern(&path)
+    {
+        let denial = Denial::Sensitive { verb, path: given() };
+        return Err((Box::new(denial), Rule::sensitive(pattern)));
+    }
+
     let (mut approval, mut says, mut cause) = zone_approval(grant, action.tool, mount, access);
     let mut reason = None;
     let mut cleared = Guard::Allow;
@@ -419,7 +443,7 @@ fn finding(
         let reach = if action.verb == Verb::Move { Reach::Tree } else { Reach::File };
         if let Some(entry) = grant.guards().find(&path, reach) {
             let line = format!("guard \"{}\"", entry.pattern);
-            if entry.guard.value == Guard::Deny {
+            if entry.guard.value == Guard::Block {
                 let denial = Denial::Guarded { verb, path: given(), why: entry.why.clone() };
                 let cause = Cause::Guard(entry.changeable().to_owned());
                 return Err(refuse(denial, entry.guard.at.clone(), format!("{line}: deny"), cause));

@@ -212,6 +212,15 @@ impl Limits {
         }
     }
 
+    /// Returns the limits of these names, and none of the others.
+    pub(crate) fn only<'a>(&self, names: impl Iterator<Item = &'a str> + Clone) -> Limits {
+        let (mut all, mut kept) = (self.clone(), Limits::none());
+        for key in KEYS.iter().filter(|key| names.clone().any(|name| name == key.name)) {
+            *(key.field)(&mut kept) = *(key.field)(&mut all);
+        }
+        kept
+    }
+
     /// Returns the smaller of each limit.
     pub fn tightest(&self, other: &Limits) -> Limits {
         let mut tightest = self.clone();

@@ -7,9 +7,10 @@
 //! control characters, are shown and accepted as `\xNN` (see [`unescape`]).
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 /// The longest path that is accepted, in bytes.
 pub const MAX_PATH: usize = 4096;
@@ -104,6 +105,39 @@ impl AgentPath {
     /// Returns the path `name/below`, where `name` is a top directory.
     pub fn of(name: &str, below: &RelPath) -> Self {
         AgentPath(RelPath::from_names(std::iter::once(name.as_bytes()).chain(below.names())))
+    }
+
+    /// Returns the agent path with the same names as a host path; `None` for `/` and for
+    /// a path that is relative or has `..` in it.
+    pub fn of_host(path: &Path) -> Option<Self> {
+        RelPath::below(Path::new("/"), path).map(AgentPath)
+    }
+
+    /// Returns the host path with the same names.
+    pub fn as_host(&self) -> PathBuf {
+        Path::new("/").join(OsStr::from_bytes(self.0.as_bytes()))
+    }
+
+    /// Returns the path one `name` further down.
+    ///
+    /// # Panics
+    /// As [`RelPath::join`] does.
+    pub fn join(&self, name: &[u8]) -> Self {
+        AgentPath(self.0.join(name))
+    }
+
+    /// Returns `below` placed below this path.
+    pub fn join_rel(&self, below: &RelPath) -> Self {
+        AgentPath(self.0.join_rel(below))
+    }
+
+    /// Returns the path below `dir`, if it is `dir` or lies in it.
+    pub fn below(&self, dir: &AgentPath) -> Option<RelPath> {
+        if !self.0.starts_with(&dir.0) {
+            return None;
+        }
+        let above = dir.0.names().count();
+        Some(RelPath::from_names(self.0.names().skip(above)))
     }
 
     /// Returns whether this is `/`.

@@ -12,14 +12,21 @@
 
 mod allowed;
 mod attributes;
+mod change;
 mod config_text;
 mod content;
 mod git_dir;
 
+pub use change::{Change, Committed, Outcome, Side};
 pub use content::{hooks_dirs, is_harmless};
 pub use git_dir::bare_repository;
 
-use crate::guard::{Guard, Guards, PROGRAM, Reach, covers};
+use serde::{Deserialize, Serialize};
+
+use crate::guard::{
+    Guard, Guards, PROGRAM, Reach, covers, first_match, generated_from, is_in_repository,
+    is_read_below, matches,
+};
 use crate::path::RelPath;
 
 /// What becomes of an entry that a command made, changed or left at a path.
@@ -27,11 +34,64 @@ use crate::path::RelPath;
 pub enum Planted<'g> {
     /// It stays.
     Free,
-    /// It is guarded, by this pattern.
+    /// It is removed at once, or put back: this file of a repository, or one that a
+    /// configuration names, makes programs run.
     Guarded(&'g str),
+    /// A pattern of the list covers it.
+    Listed(Listed<'g>),
     /// It depends on what is in the file: see [`is_harmless`]. What is no plain
     /// file is not harmless.
     Depends(Content),
+}
+
+/// How strictly commands are held to a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// The change stays, and is named in the summary.
+    Report,
+    /// The change waits in the quarantine for an approval.
+    Ask,
+    /// The change is undone.
+    Block,
+}
+
+/// Whose command changes files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    /// The user's own: `zonekeep run`.
+    User,
+    /// An agent's: its `shell` tool.
+    Agent,
+}
+
+/// The pattern that covers an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listed<'g> {
+    /// The pattern.
+    pub pattern: &'g str,
+    /// How strict it is.
+    pub level: Level,
+    /// Whether a change is undone at once if the match begins at the top of a work tree or
+    /// zone; other changes are judged when the command has ended.
+    pub at_once: bool,
+    /// How many names of the path come before the match.
+    pub depth: usize,
+    /// How many names come before the first match of any pattern, where the content of a
+    /// clone may stay: if the clone's work tree begins there or above.
+    pub clone_depth: Option<usize>,
+}
+
+/// A pattern of the list, for commands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Pattern {
+    text: String,
+    level: Level,
+    at_once: bool,
+    /// Whether it applies below directories of dependencies and build results.
+    everywhere: bool,
+    /// Whether the project can exempt a directory from it.
+    exemptible: bool,
 }
 
 /// A kind of file that can be harmless.
@@ -53,7 +113,7 @@ pub enum Content {
 }
 
 /// A tree of version control, or a file that belongs to one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Part {
     Git,
     Hg,
@@ -62,27 +122,31 @@ enum Part {
     Modules,
 }
 
-/// Parts with the pattern of the list that stands for each, and the line that
-/// sends it. A part whose pattern is allowed is not looked at.
-const PARTS: [(Part, &str, &str); 5] = [
-    (Part::Git, ".git/**", "/git"),
-    (Part::Hg, ".hg/**", "/hg"),
-    (Part::Jj, ".jj/**", "/jj"),
-    (Part::Attributes, ".gitattributes", "/gitattributes"),
-    (Part::Modules, ".gitmodules", "/gitmodules"),
+/// Parts with the pattern of the list that stands for each. A part whose pattern is
+/// allowed is not looked at.
+const PARTS: [(Part, &str); 5] = [
+    (Part::Git, ".git/**"),
+    (Part::Hg, ".hg/**"),
+    (Part::Jj, ".jj/**"),
+    (Part::Attributes, ".gitattributes"),
+    (Part::Modules, ".gitmodules"),
 ];
 
-/// The directories of version control, whose entries a project can free one by one.
-const TREES: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
-
-/// Before a pattern that is freed; no pattern starts with a slash.
-const FREE: &str = "/free ";
+/// Names of version control that are looked at, where their part is.
+const NAMES: [(Part, &str); 5] = [
+    (Part::Git, ".git"),
+    (Part::Hg, ".hg"),
+    (Part::Jj, ".jj"),
+    (Part::Attributes, ".gitattributes"),
+    (Part::Modules, ".gitmodules"),
+];
 
 /// What guards files against commands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CommandGuards {
-    /// Patterns that are guarded whatever is in the file.
-    guarded: Vec<String>,
+    patterns: Vec<Pattern>,
+    /// Directories that the project exempts from the built-in patterns.
+    exempt: Vec<String>,
     /// Patterns in the trees of version control that the project frees.
     freed: Vec<String>,
     parts: Vec<Part>,
@@ -90,52 +154,102 @@ pub struct CommandGuards {
 
 impl CommandGuards {
     /// Returns what guards files against commands where `guards` guard them
-    /// against the file tools: every entry that asks or denies.
-    pub fn of(guards: &Guards) -> Self {
-        let mut of = CommandGuards { guarded: vec![], freed: vec![], parts: vec![] };
+    /// against the file tools: every entry that reports, asks or blocks.
+    pub fn of(guards: &Guards, caller: Caller) -> Self {
+        let exempt = guards.exemptions().map(str::to_owned).collect();
+        let mut of = CommandGuards { exempt, ..CommandGuards::default() };
         for entry in guards.entries().iter().filter(|entry| !entry.is_declared()) {
             let (pattern, guard) = (entry.pattern.as_str(), entry.guard.value);
-            let part = PARTS.iter().find(|(_, whole, _)| whole.eq_ignore_ascii_case(pattern));
-            let outright = entry.guard.is_written() && guard == Guard::Deny;
-            match (part, guard) {
+            let part = PARTS.iter().find(|(_, whole)| whole.eq_ignore_ascii_case(pattern));
+            let outright = entry.guard.is_written() && guard == Guard::Block;
+            let level = match (guard, caller) {
+                (Guard::Allow, _) => None,
+                (Guard::Report, Caller::User) => Some(Level::Report),
+                (Guard::Report, Caller::Agent) | (Guard::Ask, _) => Some(Level::Ask),
+                (Guard::Block, _) => Some(Level::Block),
+            };
+            let listed = |level| Pattern {
+                text: pattern.to_owned(),
+                level,
+                at_once: entry.is_loaded_unasked(),
+                everywhere: entry.is_everywhere(),
+                exemptible: entry.can_be_exempt(),
+            };
+            match (part, level) {
                 // Nothing in that tree names a program.
                 _ if pattern.eq_ignore_ascii_case(".svn/**") && !entry.guard.is_written() => {}
                 _ if entry.why == PROGRAM && !entry.guard.is_written() => {}
-                // Somebody who denies such a file by name means it.
-                (Some((Part::Attributes | Part::Modules, ..)), _) if outright => {
-                    of.guarded.push(pattern.to_owned());
+                // Somebody who blocks such a file by name means it.
+                (Some((Part::Attributes | Part::Modules, _)), Some(level)) if outright => {
+                    of.patterns.push(listed(level));
                 }
-                (Some((part, ..)), Guard::Ask | Guard::Deny) => of.parts.push(*part),
-                (Some(_), Guard::Allow) => {}
-                (None, Guard::Ask | Guard::Deny) => of.guarded.push(pattern.to_owned()),
-                (None, Guard::Allow) if is_in_tree(pattern) => of.freed.push(pattern.to_owned()),
-                (None, Guard::Allow) => {}
+                (Some((part, _)), Some(_)) => of.parts.push(*part),
+                (Some(_), None) => {}
+                (None, Some(level)) => of.patterns.push(listed(level)),
+                (None, None) if is_in_repository(pattern) => of.freed.push(pattern.to_owned()),
+                (None, None) => {}
             }
         }
         of
     }
 
-    /// Returns the guards as lines of text, to be sent somewhere else.
-    pub fn lines(&self) -> Vec<String> {
-        let parts = PARTS.iter().filter(|(part, ..)| self.parts.contains(part));
-        let parts = parts.map(|(_, _, line)| (*line).to_owned());
-        let freed = self.freed.iter().map(|pattern| format!("{FREE}{pattern}"));
-        self.guarded.iter().cloned().chain(freed).chain(parts).collect()
+    /// Returns the guards without the patterns of the list, for the many files of
+    /// repositories.
+    #[must_use]
+    pub fn of_repositories(&self) -> Self {
+        CommandGuards { patterns: Vec::new(), ..self.clone() }
     }
 
-    /// Reads what [`lines`](Self::lines) wrote.
-    pub fn from_lines(lines: &[String]) -> Self {
-        let mut of = CommandGuards { guarded: vec![], freed: vec![], parts: vec![] };
-        for line in lines {
-            if let Some((part, ..)) = PARTS.iter().find(|(.., known)| known == line) {
-                of.parts.push(*part);
-            } else if let Some(pattern) = line.strip_prefix(FREE) {
-                of.freed.push(pattern.to_owned());
-            } else {
-                of.guarded.push(line.clone());
-            }
+    /// Returns the patterns of the list.
+    pub fn patterns(&self) -> impl Iterator<Item = &str> {
+        self.patterns.iter().map(|pattern| pattern.text.as_str())
+    }
+
+    /// Returns patterns of files that no command may change, for a backend that refuses by
+    /// name and keeps nothing back.
+    pub fn refused(&self) -> Vec<String> {
+        let is_strict = |pattern: &&Pattern| pattern.level > Level::Report;
+        let mut refused: Vec<String> =
+            self.patterns.iter().filter(is_strict).map(|pattern| pattern.text.clone()).collect();
+        if self.parts.contains(&Part::Git) {
+            refused.push(".git/hooks/**".to_owned());
         }
-        of
+        refused
+    }
+
+    /// Returns the names of version control that are looked at.
+    pub fn repository_names(&self) -> impl Iterator<Item = &'static str> {
+        let looks_at = |part| self.parts.contains(part);
+        NAMES.iter().filter(move |(part, _)| looks_at(part)).map(|(_, name)| *name)
+    }
+
+    /// Returns the strictest pattern of the list that covers a path.
+    fn listed(&self, names: &[Vec<u8>], reach: Reach) -> Option<Listed<'_>> {
+        let generated = generated_from(names);
+        let exempt = self.exempt.iter().filter_map(|tree| first_match(tree, names, Reach::File));
+        let exempt = exempt.min();
+        let find = |pattern: &'_ Pattern| {
+            let counts = |start: &usize| {
+                let is_generated = generated.is_some_and(|from| *start >= from);
+                let is_exempt = exempt.is_some_and(|from| *start > from);
+                (pattern.everywhere || !is_generated) && !(pattern.exemptible && is_exempt)
+            };
+            matches(&pattern.text, names, reach).find(counts)
+        };
+        let mut may_be_cloned = !is_read_below(names, reach);
+        let mut outermost = names.len();
+        let found = self.patterns.iter().filter_map(|pattern| {
+            let Pattern { text, level, at_once, .. } = pattern;
+            let depth = find(pattern)?;
+            // The project's own patterns hold in clones too.
+            may_be_cloned &= !pattern.everywhere;
+            outermost = outermost.min(depth);
+            let clone_depth = None;
+            Some(Listed { pattern: text, level: *level, at_once: *at_once, depth, clone_depth })
+        });
+        let strictest = found
+            .max_by_key(|listed| (listed.level, listed.at_once, std::cmp::Reverse(listed.depth)))?;
+        Some(Listed { clone_depth: may_be_cloned.then_some(outermost), ..strictest })
     }
 
     /// Returns what becomes of a file or directory at `path`, which is relative
@@ -145,8 +259,8 @@ impl CommandGuards {
     /// to be looked up by itself: a free directory can hold guarded files.
     pub fn find(&self, path: &RelPath, is_dir: bool) -> Planted<'_> {
         let names = lowered(path);
-        if let Some(pattern) = first_covering(&self.guarded, &names, Reach::File) {
-            return Planted::Guarded(pattern);
+        if let Some(listed) = self.listed(&names, Reach::File) {
+            return Planted::Listed(listed);
         }
         if self.is_freed(&names) {
             return Planted::Free;
@@ -179,11 +293,11 @@ impl CommandGuards {
     /// whole directory, so it is guarded wherever that could hold a guarded file.
     pub fn find_link(&self, path: &RelPath) -> Planted<'_> {
         let names = lowered(path);
-        if let Some(pattern) = first_covering(&self.guarded, &names, Reach::Tree) {
-            return Planted::Guarded(pattern);
+        if let Some(listed) = self.listed(&names, Reach::Tree) {
+            return Planted::Listed(listed);
         }
-        let in_tree = PARTS.iter().filter(|(part, ..)| self.parts.contains(part));
-        let patterns = in_tree.map(|(_, pattern, _)| *pattern);
+        let in_tree = PARTS.iter().filter(|(part, _)| self.parts.contains(part));
+        let patterns = in_tree.map(|(_, pattern)| *pattern);
         let found = patterns.into_iter().find(|pattern| covers(pattern, &names, Reach::Tree));
         match found {
             Some(pattern) if !self.is_freed(&names) => Planted::Guarded(pattern),
@@ -202,22 +316,12 @@ impl CommandGuards {
     }
 
     fn is_freed(&self, names: &[Vec<u8>]) -> bool {
-        first_covering(&self.freed, names, Reach::File).is_some()
+        self.freed.iter().any(|pattern| covers(pattern, names, Reach::File))
     }
 }
 
 fn lowered(path: &RelPath) -> Vec<Vec<u8>> {
     path.names().map(<[u8]>::to_ascii_lowercase).collect()
-}
-
-fn first_covering<'g>(patterns: &'g [String], names: &[Vec<u8>], reach: Reach) -> Option<&'g str> {
-    patterns.iter().map(String::as_str).find(|pattern| covers(pattern, names, reach))
-}
-
-/// Returns whether a pattern begins with a directory of version control.
-fn is_in_tree(pattern: &str) -> bool {
-    let first = pattern.split('/').next().unwrap_or_default();
-    TREES.iter().any(|tree| tree.eq_ignore_ascii_case(first))
 }
 
 fn stricter<'g>(a: Planted<'g>, b: Planted<'g>) -> Planted<'g> {

@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::guard::Guards;
 use crate::hosts::Hosts;
 use crate::limit::Limits;
 use crate::model_name::Prices;
-use crate::path::AgentPath;
+use crate::organisation::Organisation;
+use crate::path::{AgentPath, RelPath};
 use crate::run::RunDefaults;
 use crate::secret::Secret;
+use crate::sensitive::Sensitive;
 use crate::shell::{Pattern, Preset, ShellMode};
 use crate::source::{At, Ruled};
 use crate::taint::WhenTainted;
@@ -168,6 +171,17 @@ impl fmt::Display for BackendChoice {
     }
 }
 
+/// Whether the caches of toolchains in a sandbox outlive it (`sandbox.caches`). They are
+/// the sandbox's own either way, never the user's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Caches {
+    /// They are kept for the next run in the same project.
+    #[default]
+    Keep,
+    /// Each sandbox starts with empty ones.
+    Fresh,
+}
+
 /// What happens when the audit log cannot be written (`audit`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Audit {
@@ -220,6 +234,76 @@ pub struct ShellRule {
     pub at: At,
 }
 
+/// What holds for commands that no rule and no preset decides (`shell.default`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ShellDefault {
+    /// They run without a question where everything about them is known and harmless.
+    PreApproved,
+    /// They run without a question where the operating system fully confines them, unless
+    /// their words show that an effect would leave the sandbox. Elsewhere they ask.
+    Contained,
+    /// They ask.
+    Ask,
+    /// They never run.
+    Blocked,
+}
+
+impl ShellDefault {
+    /// Every value.
+    pub const ALL: [ShellDefault; 4] = [
+        ShellDefault::PreApproved,
+        ShellDefault::Contained,
+        ShellDefault::Ask,
+        ShellDefault::Blocked,
+    ];
+
+    /// Returns the word for it in files and flags.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ShellDefault::PreApproved => "preApproved",
+            ShellDefault::Contained => "contained",
+            ShellDefault::Ask => "ask",
+            ShellDefault::Blocked => "blocked",
+        }
+    }
+
+    /// Returns the default that a word means.
+    pub fn parse(word: &str) -> Option<Self> {
+        ShellDefault::ALL.into_iter().find(|default| default.as_str() == word)
+    }
+
+    /// Returns the most that it lets through.
+    pub fn approval(self) -> Approval {
+        match self {
+            ShellDefault::PreApproved | ShellDefault::Contained => Approval::PreApproved,
+            ShellDefault::Ask => Approval::Ask,
+            ShellDefault::Blocked => Approval::Blocked,
+        }
+    }
+
+    /// Returns whether it is surely no looser than another. `contained` and `preApproved`
+    /// each let lines through that the other one asks about.
+    pub(crate) fn holds(self, old: ShellDefault) -> bool {
+        self == old || self.approval() > old.approval()
+    }
+}
+
+impl From<Approval> for ShellDefault {
+    fn from(approval: Approval) -> Self {
+        match approval {
+            Approval::PreApproved => ShellDefault::PreApproved,
+            Approval::Ask => ShellDefault::Ask,
+            Approval::Blocked => ShellDefault::Blocked,
+        }
+    }
+}
+
+impl fmt::Display for ShellDefault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// Rules for commands as the files write them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Shell {
@@ -229,7 +313,7 @@ pub struct Shell {
     /// Rules in file order; the first that matches decides.
     pub rules: Vec<ShellRule>,
     /// What holds for the rest.
-    pub default: Option<Ruled<Approval>>,
+    pub default: Option<Ruled<ShellDefault>>,
     /// Commands that need no rule; they come after the rules.
     pub presets: Vec<Ruled<Preset>>,
 }
@@ -270,6 +354,8 @@ pub struct Policy {
     pub backend: Ruled<BackendChoice>,
     /// Whether the boundaries are tried out before each command.
     pub prove: Ruled<bool>,
+    /// Whether caches of toolchains outlive a sandbox.
+    pub caches: Ruled<Caches>,
     /// Files that guard the user, and what may happen to them.
     pub guards: Guards,
     /// Patterns of files that commands may write although they have other names outside
@@ -300,6 +386,9 @@ pub struct Policy {
     pub shell_before: Vec<Shell>,
     /// What happens when the audit log cannot be written.
     pub audit: Ruled<Audit>,
+    /// The organisation's bounds, which these rules have been held to: all versions of its
+    /// file that a running program has read, the newest last.
+    pub organisations: Vec<Arc<Organisation>>,
 }
 
 impl Policy {
@@ -323,6 +412,7 @@ impl Policy {
             limit_lines: BTreeMap::new(),
             backend: Ruled::default(),
             prove: Ruled::default(),
+            caches: Ruled::default(),
             guards: Guards::default(),
             allow_hard_links: Vec::new(),
             allow_sensitive: Vec::new(),
@@ -337,7 +427,15 @@ impl Policy {
             shell: Shell::default(),
             shell_before: Vec::new(),
             audit: Ruled::default(),
+            organisations: Vec::new(),
         }
+    }
+
+    /// Returns the credentials that are hidden in a granted directory: by their names, and
+    /// those at `paths` below it.
+    pub fn sensitive(&self, paths: Vec<RelPath>) -> Sensitive {
+        let allow = self.allow_sensitive.iter().map(|pattern| pattern.value.clone());
+        Sensitive::new(paths, allow.collect())
     }
 
     /// Returns the zone of that name.

@@ -65,6 +65,18 @@ impl Sensitive {
         self.meets(path, Reach::File)
     }
 
+    /// Returns the pattern that, listed in `sandbox.allow_sensitive`, shows a hidden path:
+    /// the well-known name, or the place itself; `None` for a path that is not hidden.
+    pub fn pattern(&self, path: &RelPath) -> Option<String> {
+        if !self.hides(path) {
+            return None;
+        }
+        let names: Vec<Vec<u8>> = path.names().map(<[u8]>::to_ascii_lowercase).collect();
+        let known = PATTERNS.iter().find(|pattern| covers(pattern, &names, Reach::File));
+        let placed = || self.paths.iter().find(|own| path.starts_with(own));
+        known.map(|known| (*known).to_owned()).or_else(|| Some(format!("/{}", placed()?)))
+    }
+
     /// Returns whether a path is hidden, or could hold what is: under another name it
     /// would not be any more.
     pub fn hides_in(&self, path: &RelPath) -> bool {
@@ -106,6 +118,10 @@ mod tests {
         ];
         for text in hidden {
             assert!(sensitive.hides(&path(text)), "{text}");
+            // What is proposed shows it, in a list of its own.
+            let pattern = sensitive.pattern(&path(text)).unwrap();
+            let shown = Sensitive::new(sensitive.paths.clone(), vec![pattern.clone()]);
+            assert!(!shown.hides(&path(text)), "{text}: {pattern}");
         }
         let open = [
             "/",
@@ -124,6 +140,7 @@ mod tests {
         ];
         for text in open {
             assert!(!sensitive.hides(&path(text)), "{text}");
+            assert_eq!(sensitive.pattern(&path(text)), None, "{text}");
         }
         for text in ["/.config", "/x/.docker", "/ssl", "/.ssh"] {
             assert!(sensitive.hides_in(&path(text)), "{text}");

@@ -7,13 +7,15 @@
 //! Judging is monotone in each key, so the result is nowhere looser than the old
 //! rules, whichever keys it takes from which.
 
+pub mod organisation;
+
 use std::collections::BTreeMap;
 
 use crate::guard::{Guard, Guards};
 use crate::hosts;
 use crate::limit::Limits;
 use crate::policy::{
-    BackendChoice, Consent, Network, OsSandbox, Policy, Shell, ShellRule, ToolRule,
+    BackendChoice, Consent, Network, OsSandbox, Policy, Shell, ShellDefault, ShellRule, ToolRule,
 };
 use crate::run::RunDefaults;
 use crate::secret::Secret;
@@ -68,6 +70,7 @@ pub fn tightened(old: &Policy, new: &Policy) -> Tightened {
         limit_lines,
         backend,
         prove,
+        caches,
         guards,
         allow_hard_links,
         allow_sensitive,
@@ -82,6 +85,7 @@ pub fn tightened(old: &Policy, new: &Policy) -> Tightened {
         shell,
         shell_before,
         audit,
+        organisations,
     } = new;
     if *project != old.project {
         let withheld = vec![Withheld { key: "the project".to_owned(), at: At::Default }];
@@ -114,6 +118,8 @@ pub fn tightened(old: &Policy, new: &Policy) -> Tightened {
         limit_lines: limit_lines.clone(),
         backend: compared.kept("sandbox.backend", &old.backend, backend, backend_holds),
         prove: compared.kept("sandbox.prove", &old.prove, prove, |old, new| new >= old),
+        // A kept cache carries what one run wrote to the next.
+        caches: compared.kept("sandbox.caches", &old.caches, caches, |old, new| new >= old),
         guards: compared.guards(&old.guards, guards),
         allow_sensitive: compared.listed(
             "sandbox.allow_sensitive",
@@ -137,6 +143,8 @@ pub fn tightened(old: &Policy, new: &Policy) -> Tightened {
         audit: compared.kept("audit", &old.audit, audit, |old, new| {
             old == new || *new == crate::policy::Audit::Required
         }),
+        // Rules for commands are bounded when they are judged, so old bounds must stay.
+        organisations: organisation::both(&old.organisations, organisations),
         zones,
         secrets,
         shell: shells.0,
@@ -235,6 +243,7 @@ impl Compared {
             key,
             at,
             path,
+            placement,
             create,
             mode,
             suffixes,
@@ -253,6 +262,8 @@ impl Compared {
             key: key.clone(),
             at: at.clone(),
             path: self.equal(&own("path"), &old.path, path),
+            // Rules for commands are about paths, so neither place is surely the stricter one.
+            placement: self.equal(&own("at"), &old.placement, placement),
             create: *create && old.create,
             mode: self.kept(&own("mode"), &old.mode, mode, |old, new| new <= old),
             suffixes: self.bound(&own("suffixes"), &old.suffixes, suffixes, fewer),
@@ -482,7 +493,7 @@ impl Compared {
         let mut kept = new.clone();
         for entry in new.entries() {
             let held = find(old, &entry.pattern).map(|held| held.guard);
-            if held.as_ref().map_or(Guard::Deny, |held| held.value) <= entry.guard.value {
+            if held.as_ref().map_or(Guard::Block, |held| held.value) <= entry.guard.value {
                 continue;
             }
             self.withhold(format!("sandbox.guard.\"{}\"", entry.pattern), Some(&entry.guard.at));
@@ -612,13 +623,24 @@ fn shell_holds(old: &Shell, new: &Shell, asks: bool) -> bool {
     let argv = mode(new) == Some(ShellMode::Argv);
     let fewer = new.presets.iter().all(|p| old.presets.iter().any(|held| held.value == p.value));
     let default = match (&old.default, &new.default) {
-        (Some(old), Some(new)) => new.value >= old.value,
-        (None, Some(new)) => new.value >= Approval::Ask,
+        (Some(old), Some(new)) => new.value.holds(old.value),
+        (None, Some(new)) => new.value.approval() >= Approval::Ask,
         // A rule of the tool takes its place; without one there is a question.
-        (Some(old), None) => asks && old.value <= Approval::Ask,
+        (Some(old), None) => asks && old.value.approval() <= Approval::Ask,
         (None, None) => true,
     };
-    (mode(old) == mode(new) || argv) && fewer && default && rules_hold(&old.rules, &new.rules)
+    // Beside a command that a rule gives the network, `contained` asks.
+    let contained = new.default.as_ref().is_some_and(|d| d.value == ShellDefault::Contained);
+    let same_grants = || {
+        let giving =
+            |rules: &[ShellRule]| rules.iter().filter(|rule| rule.grants != Network::Off).count();
+        giving(&old.rules) == giving(&new.rules)
+    };
+    (mode(old) == mode(new) || argv)
+        && fewer
+        && default
+        && rules_hold(&old.rules, &new.rules)
+        && (!contained || same_grants())
 }
 
 /// Compares rules in their order: the first that matches decides.

@@ -43,6 +43,25 @@ fn withheld(old: &str, new: &str) -> Vec<String> {
 }
 
 #[test]
+fn another_place_of_a_zone_waits() {
+    let same = BASE.replace("path: ./out,", "path: ./out, at: same,");
+    assert_eq!(withheld(BASE, &same), ["sandbox.zones.out.at"]);
+    assert_eq!(withheld(&same, BASE), ["sandbox.zones.out.at"]);
+    assert_eq!(withheld(&same, &same), [] as [String; 0]);
+}
+
+#[test]
+fn caches_that_are_kept_wait() {
+    let with = |word: &str| {
+        BASE.replace("  mode: direct\n", &format!("  mode: direct\n  caches: {word}\n"))
+    };
+    assert_eq!(withheld(&with("fresh"), &with("keep")), ["sandbox.caches"]);
+    assert_eq!(withheld(&with("fresh"), BASE), ["sandbox.caches"]);
+    assert_eq!(withheld(&with("keep"), &with("fresh")), [] as [String; 0]);
+    assert_eq!(withheld(BASE, &with("fresh")), [] as [String; 0]);
+}
+
+#[test]
 fn what_is_tighter_holds_at_once() {
     let cases = [
         ("path: ./in,", "path: ./in, approval: { read: ask },"),
@@ -109,6 +128,7 @@ fn what_may_be_looser_waits() {
         ("approval_required: true", "approval_required: false", "tool_rules.delete_file"),
         ("delete_file, shell]", "delete_file, shell, copy_file]", "tools"),
         ("default: ask", "default: preApproved", "shell"),
+        ("default: ask", "default: contained", "shell"),
         ("  default: ask\n", "  mode: bash\n", "shell"),
         ("push *', approval: ask", "push *', approval: preApproved", "shell"),
         ("    - { pattern: 'rm *', approval: blocked }\n", "", "shell"),
@@ -209,8 +229,8 @@ fn versions_of_the_rules_for_commands_do_not_pile_up() {
 
 /// The parts of a project file.
 #[derive(Debug, Clone)]
-struct Parts {
-    zones: [Option<(&'static str, String)>; 2],
+pub(super) struct Parts {
+    pub(super) zones: [Option<(&'static str, String)>; 2],
     network: &'static str,
     write: &'static str,
     run: &'static str,
@@ -223,7 +243,7 @@ struct Parts {
 }
 
 /// Parts of files that are looser and tighter than each other.
-fn parts() -> impl Strategy<Value = Parts> {
+pub(super) fn parts() -> impl Strategy<Value = Parts> {
     let approval = || prop::sample::select(vec!["", "preApproved", "ask", "blocked"]);
     let zone = (
         prop::sample::select(vec!["ro", "rw"]),
@@ -279,12 +299,22 @@ fn parts() -> impl Strategy<Value = Parts> {
         });
     let shell = (
         prop::collection::vec(rule, 0..4),
-        prop::sample::select(vec!["", "default: preApproved", "default: ask", "default: blocked"]),
-        prop::bool::ANY,
+        prop::sample::select(vec![
+            "",
+            "default: preApproved",
+            "default: contained",
+            "default: ask",
+            "default: blocked",
+        ]),
+        prop::sample::select(vec![
+            "",
+            "presets: [read_only]",
+            "presets: [edit]",
+            "presets: [build, edit, git_local, read_only]",
+        ]),
         prop::sample::select(vec!["", "", "mode: argv", "mode: bash"]),
     )
         .prop_map(|(rules, default, presets, mode)| {
-            let presets = if presets { "presets: [read_only]" } else { "" };
             let parts = [default, presets, mode];
             let parts: String = parts
                 .iter()
@@ -355,7 +385,7 @@ fn files() -> impl Strategy<Value = [String; 3]> {
 }
 
 impl Parts {
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let mut text = "sandbox:\n  mode: direct\n  zones:\n".to_owned();
         let mut names = Vec::new();
         for (name, zone) in ["a", "b"].into_iter().zip(&self.zones) {
@@ -380,6 +410,48 @@ impl Parts {
         }
         let rules = format!("tool_rules: {{ write_file: {write}, shell: {run} }}\n");
         text.push_str(&format!("{rules}{tools}{shell}{tainted}"));
+        text
+    }
+
+    /// Returns an organisation's file with the keys that `has` says, in the order of their
+    /// names, and with more lines below `sandbox`. The first zone can be all of the project.
+    pub(super) fn organisation(&self, has: [bool; 8], wide: bool, more: &str) -> String {
+        let Parts { network, write, run, shell, guards, mode, tools, tainted, .. } = self;
+        let [approval, guard, networks, shells, tool_rules, listed, taints, zoned] = has;
+        let mut text = format!("sandbox:\n  prove: false\n{more}");
+        if guard {
+            text.push_str(guards);
+        }
+        if networks {
+            text.push_str(&format!("  network: {network}\n"));
+        }
+        if zoned {
+            let zones = ["a", "b"].into_iter().zip(&self.zones).filter_map(|(name, zone)| {
+                let path = if wide && name == "a" { "/p".to_owned() } else { format!("/p/{name}") };
+                zone.as_ref().map(|(_, body)| format!("{name}: {{ path: {path}, {body} }}"))
+            });
+            let zones: Vec<String> = zones.collect();
+            text.push_str(&format!("  zones: {{ {} }}\n", zones.join(", ")));
+        }
+        if approval && !mode.is_empty() {
+            text.push_str(&format!("approval: {{ mode: {mode} }}\n"));
+        }
+        if tool_rules {
+            text.push_str(&format!("tool_rules: {{ write_file: {write}, shell: {run} }}\n"));
+        }
+        // Presets bound nothing without a default.
+        if shells && shell.contains("default") {
+            text.push_str(shell);
+        } else if shells {
+            let rules = shell.find("rules:").map_or("", |at| &shell[at..]);
+            text.push_str(&format!("shell: {{ {rules}"));
+        }
+        if listed {
+            text.push_str(tools);
+        }
+        if taints && !tainted.contains("without") {
+            text.push_str(tainted);
+        }
         text
     }
 }
@@ -447,21 +519,29 @@ fn strictness(grant: &Grant) -> Vec<(String, u8)> {
 
 /// Returns what is looser in one grant than in another.
 fn looser(old: &Policy, new: &Policy) -> Vec<String> {
+    looser_than_all(&[old], new)
+}
+
+/// Returns what is looser in one grant than in each of others.
+pub(super) fn looser_than_all(olds: &[&Policy], new: &Policy) -> Vec<String> {
     let mut looser = Vec::new();
     for taint in [false, true] {
         let of = |policy: &Policy| match taint {
             true => Grant::of(policy).tainted(),
             false => Grant::of(policy),
         };
-        let (old, new) = (of(old), of(new));
+        let new = of(new);
         let required = |grant: &Grant| grant.require_os_sandbox().value == OsSandbox::Required;
-        if required(&old) && !required(&new) {
+        let olds: Vec<Grant> = olds.iter().map(|old| of(old)).collect();
+        if olds.iter().all(required) && !required(&new) {
             looser.push("require_os_sandbox".to_owned());
         }
-        for ((what, held), (_, now)) in strictness(&old).into_iter().zip(strictness(&new)) {
-            // Without anybody to think about it `auto` refuses what a person is asked about.
-            let asked = old.consent().value == Consent::Auto && now > 0;
-            if now < held && !asked {
+        // Without anybody to think about it `auto` refuses what a person is asked about.
+        let auto = olds.iter().any(|old| old.consent().value == Consent::Auto);
+        let held: Vec<Vec<(String, u8)>> = olds.iter().map(strictness).collect();
+        for (number, (what, now)) in strictness(&new).into_iter().enumerate() {
+            let held = held.iter().map(|old| old[number].1).min().unwrap_or_default();
+            if now < held && !(auto && now > 0) {
                 looser.push(format!("{what}: {held} -> {now} (tainted: {taint})"));
             }
         }

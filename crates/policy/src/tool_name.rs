@@ -13,8 +13,8 @@ pub const FILE_TOOLS: &[&str] = &[
     "file_info",
 ];
 
-/// The tools beyond those on files.
-pub const OTHER_TOOLS: &[&str] = &["shell", "shell_job", "call_worker"];
+/// The tools beyond those on files, and those that follow one of them (see [`main_tool`]).
+pub const OTHER_TOOLS: &[&str] = &["read_many", "tree", "shell", "shell_job", "call_worker"];
 
 /// Other names, each with the canonical one.
 pub const ALIASES: &[(&str, &str)] = &[
@@ -38,9 +38,12 @@ pub const ALIASES: &[(&str, &str)] = &[
 pub const DEPRECATED: &[&str] = &["sandbox_read_text", "sandbox_write_text", "sandbox_list"];
 
 /// Returns the tool that another one belongs to and exists with: whoever can
-/// start commands in the background can look after them.
+/// start commands in the background can look after them, and whoever can read one file can
+/// read several. Its rules hold for both.
 pub fn main_tool(name: &str) -> &str {
     match name {
+        "read_many" => "read_file",
+        "tree" => "list_files",
         "shell_job" => "shell",
         name => name,
     }

@@ -2,8 +2,9 @@
 //! consent rules.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use crate::path::{AgentPath, RelPath};
 use crate::source::{At, Ruled};
 
 /// What may happen in a directory.
@@ -67,10 +68,29 @@ impl Default for Approvals {
     }
 }
 
+/// The path at which the agent sees a zone (`zones.NAME.at`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Placement {
+    /// `/NAME`, which tells nothing about the host.
+    #[default]
+    Named,
+    /// The path that the directory has on the host.
+    Same,
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Placement::Named => "name",
+            Placement::Same => "same",
+        })
+    }
+}
+
 /// A named host directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Zone {
-    /// The name; the agent sees `/name`.
+    /// The name; the agent sees `/name`, unless the zone is at its host path.
     pub name: String,
     /// The key in the project file that declares it, such as `sandbox.zones.input`.
     pub key: String,
@@ -78,6 +98,8 @@ pub struct Zone {
     pub at: At,
     /// The host directory, absolute but not yet looked at.
     pub path: Ruled<PathBuf>,
+    /// The path at which the agent sees it.
+    pub placement: Ruled<Placement>,
     /// Whether the directory is made on the first write when it is missing.
     pub create: bool,
     /// Reading only, or writing too.
@@ -100,6 +122,7 @@ impl Zone {
             key: format!("sandbox.zones.{name}"),
             name,
             path: Ruled::new(path.into(), at.clone()),
+            placement: Ruled::default(),
             create: false,
             mode: Ruled::new(mode, at.clone()),
             suffixes: None,
@@ -108,6 +131,13 @@ impl Zone {
             untrusted: None,
             at,
         }
+    }
+
+    /// Returns the path at which the agent sees the zone.
+    pub fn agent_path(&self) -> AgentPath {
+        let same = self.placement.value == Placement::Same;
+        let own = same.then(|| AgentPath::of_host(&self.path.value)).flatten();
+        own.unwrap_or_else(|| AgentPath::of(&self.name, &RelPath::root()))
     }
 
     /// Returns whether commands can write there: what never happens by file tools does
@@ -124,6 +154,25 @@ pub const RESERVED_NAMES: &[&str] = &[
     "bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "media", "mnt", "nix", "opt",
     "proc", "root", "run", "sbin", "srv", "sys", "tmp", "usr", "var",
 ];
+
+/// Directories that hold the system inside, or that each sandbox makes for itself: no
+/// zone is at its host path in one of them.
+const SYSTEM_DIRS: &[&str] = &[
+    "/bin", "/boot", "/dev", "/etc", "/gnu", "/lib", "/lib32", "/lib64", "/libx32", "/nix",
+    "/proc", "/run", "/sbin", "/sys", "/usr",
+];
+
+/// Private directories of every sandbox, which a zone can be in but not take the place of.
+const PRIVATE_DIRS: &[&str] = &["/tmp"];
+
+/// Returns the directory of the sandbox that a zone at this host path would hide or be
+/// hidden by.
+pub fn system_overlap(path: &Path) -> Option<&'static str> {
+    let system = SYSTEM_DIRS.iter().copied();
+    let system = system.filter(|dir| path.starts_with(dir) || Path::new(dir).starts_with(path));
+    let private = PRIVATE_DIRS.iter().copied().filter(|dir| Path::new(dir).starts_with(path));
+    system.chain(private).next()
+}
 
 /// Why a text cannot be a zone's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -150,7 +150,7 @@ fn unneeded(child: &Grant, caller: &Grant, needs: &Needs) -> Vec<String> {
     wrong.extend(child.secrets().keys().filter(|name| !asked(name)).cloned());
     if let Some(tools) = &needs.tools {
         let extra = child.tools().into_iter().filter(|tool| {
-            let tool = if tool == "shell_job" { "shell" } else { tool };
+            let tool = zonekeep_policy::tool_name::main_tool(tool);
             !tools.value.iter().any(|wanted| wanted == tool)
         });
         wrong.extend(extra);

@@ -2,8 +2,8 @@
 //! bytes. The worker never sees where they lie.
 
 use zonekeep::files::text::{Looks, looks_like};
+use zonekeep::policy::Verb;
 use zonekeep::policy::attachment::AttachmentPolicy;
-use zonekeep::policy::{AgentPath, Verb};
 use zonekeep::{Error, Sandbox};
 
 use crate::model::File;
@@ -118,7 +118,7 @@ pub(crate) fn gather(
 pub(crate) fn taint(worker: &Sandbox, caller: &Sandbox, paths: &[String]) {
     for path in paths {
         let view = caller.grant().view();
-        let Ok(path) = AgentPath::parse(path, view.working_dir(), view.home()) else { continue };
+        let Ok(path) = view.parse(path) else { continue };
         if zonekeep::policy::taint::by(worker.grant().view(), Verb::Read, &path).is_some() {
             worker.taint(&format!("attachment {path}"));
         }

@@ -76,7 +76,7 @@ impl Holds {
             let approval = [&zone.approval.read, &zone.approval.write, &zone.approval.delete];
             HeldZone {
                 name: zone.name.clone(),
-                path: format!("/{}", zone.name),
+                path: zone.agent_path().to_string(),
                 mode: zone.mode.value.to_string(),
                 untrusted: zone.untrusted.is_some(),
                 approval: approval.map(|rule| rule.value.to_string()),

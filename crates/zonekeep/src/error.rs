@@ -48,10 +48,32 @@ pub enum Error {
         /// What the user can do about it.
         remedy: Remedy,
     },
+    /// The quarantine takes nothing more, so that a guarded file that the command makes could
+    /// not be kept.
+    #[error("Cannot run '{}': the quarantine for guarded files is full, so it was not run.\nTell the user; nothing was changed.", shown(.command))]
+    QuarantineFull {
+        /// The command line.
+        command: String,
+        /// Which bound is reached, in words for the user.
+        reason: String,
+        /// What the user can do about it.
+        remedy: Remedy,
+    },
     /// Somebody has to be asked, and this call does not wait for the answer: see
     /// [`Sandbox::deferring`](crate::Sandbox::deferring). Nothing has happened.
     #[error("Cannot {}: it needs the user's approval, which is not given yet.", shown(&.0.summary()))]
     Open(Box<Request>),
+    /// The organisation's file cannot be used, or not with these rules, and so nothing is
+    /// done.
+    #[error(
+        "Cannot do anything: the organisation's file {file} cannot be used, so everything is refused.\nTell the user; nothing was changed."
+    )]
+    Organisation {
+        /// The file.
+        file: &'static str,
+        /// What is wrong, in words for the user.
+        reason: String,
+    },
     /// The call itself was wrong.
     #[error("Cannot use {tool}: {reason}")]
     BadArguments {
@@ -72,6 +94,12 @@ pub enum Remedy {
     /// The same, or accept that it enforces less
     /// ([`Weaker::Accepted`](crate::command::Weaker)).
     RaiseOrAccept,
+    /// Remove entries of the project from the quarantine.
+    DropOwnEntries,
+    /// Remove entries of all projects from the quarantine.
+    DropAllEntries,
+    /// Correct a directory or a value: the machine has the sandbox, and could not build it.
+    Correct,
 }
 
 /// What was allowed, and failed.
@@ -125,6 +153,12 @@ impl Error {
         Error::unconfined_because(command, failed.to_string())
     }
 
+    /// Returns an error for a command whose sandbox this machine has and could not build.
+    pub(crate) fn unbuilt(command: &str, failed: &zonekeep_confine::tree::Failed) -> Self {
+        let (command, reason) = (command.to_owned(), failed.to_string());
+        Error::Unconfined { command, reason, remedy: Remedy::Correct }
+    }
+
     /// Returns an error for a command that cannot be confined.
     pub(crate) fn unconfined_because(command: &str, reason: String) -> Self {
         Error::Unconfined { command: command.to_owned(), reason, remedy: Remedy::Raise }
@@ -145,6 +179,9 @@ impl Error {
             Error::Unconfined { reason, remedy, .. } => {
                 Error::Unconfined { command: line.to_owned(), reason, remedy }
             }
+            Error::QuarantineFull { reason, remedy, .. } => {
+                Error::QuarantineFull { command: line.to_owned(), reason, remedy }
+            }
             error => error,
         }
     }
@@ -152,7 +189,9 @@ impl Error {
     /// Returns what the user can do, where that is known.
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
-            Error::Unconfined { remedy, .. } => Some(*remedy),
+            Error::Unconfined { remedy, .. } | Error::QuarantineFull { remedy, .. } => {
+                Some(*remedy)
+            }
             _ => None,
         }
     }
@@ -160,7 +199,9 @@ impl Error {
     /// Returns what the user should know beside the message, which is the agent's.
     pub fn detail(&self) -> Option<&str> {
         match self {
-            Error::Unconfined { reason, .. } => Some(reason),
+            Error::Unconfined { reason, .. }
+            | Error::Organisation { reason, .. }
+            | Error::QuarantineFull { reason, .. } => Some(reason),
             _ => None,
         }
     }
@@ -172,6 +213,8 @@ impl Error {
             Error::Failed(failure) => failure.fault.code(),
             Error::Unrecorded { .. } | Error::HalfRecorded { .. } => "audit",
             Error::Unconfined { .. } => "unconfined",
+            Error::Organisation { .. } => "organisation",
+            Error::QuarantineFull { .. } => "quarantine_full",
             Error::Open(_) => "open",
             Error::BadArguments { .. } => "bad_arguments",
         }
@@ -183,7 +226,11 @@ impl Error {
             Error::Denied(denial) => denial.path(),
             Error::Failed(failure) => Some(&failure.path),
             Error::Unrecorded { path, .. } | Error::HalfRecorded { path, .. } => Some(path),
-            Error::BadArguments { .. } | Error::Unconfined { .. } | Error::Open(_) => None,
+            Error::BadArguments { .. }
+            | Error::Organisation { .. }
+            | Error::Unconfined { .. }
+            | Error::QuarantineFull { .. }
+            | Error::Open(_) => None,
         }
     }
 
@@ -192,7 +239,11 @@ impl Error {
     pub fn is_internal(&self) -> bool {
         matches!(
             self,
-            Error::Unrecorded { .. } | Error::HalfRecorded { .. } | Error::Unconfined { .. }
+            Error::Unrecorded { .. }
+                | Error::HalfRecorded { .. }
+                | Error::Unconfined { .. }
+                | Error::Organisation { .. }
+                | Error::QuarantineFull { .. }
         )
     }
 }

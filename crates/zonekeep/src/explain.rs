@@ -9,7 +9,7 @@ pub mod run;
 use serde::Serialize;
 use zonekeep_policy::change::{self, Edit};
 use zonekeep_policy::judge::{Cause, Rule};
-use zonekeep_policy::{Action, At, Denial, RelPath, Spot, Target, Verb, Verdict, judge};
+use zonekeep_policy::{Action, At, Denial, Policy, RelPath, Spot, Target, Verb, Verdict, judge};
 
 use crate::audit::RuleRecord;
 use crate::sandbox::Sandbox;
@@ -106,6 +106,17 @@ pub fn explain(sandbox: &Sandbox, verb: Verb, given: &str) -> Explanation {
         Verdict::Ask(_) => ("ask", None),
         Verdict::Deny(denial) => ("deny", Some(denial)),
     };
+    let mut shows = None;
+    if denial.is_none()
+        && let Some(Spot::In { mount, path: below }) = &spot
+        && let Some(pattern) = sandbox.sensitive_pattern(*mount, below)
+    {
+        // What the file tools find out on the host: its own places, and links.
+        rule = Rule::sensitive(pattern.clone());
+        verdict = "deny";
+        denial = Some(Denial::Sensitive { verb: verb.phrase(), path: given.to_owned() });
+        shows = Some(pattern);
+    }
     let mut too_large = None;
     if verb == Verb::Read
         && denial.is_none()
@@ -129,9 +140,13 @@ pub fn explain(sandbox: &Sandbox, verb: Verb, given: &str) -> Explanation {
         _ => None,
     };
     let place = rule.at.file_line().map(|(file, line)| (file.to_owned(), line));
-    let change = match (verdict, too_large) {
-        ("allow", _) => None,
-        (_, Some((key, zone, size))) => Some(shown_change(vec![Edit {
+    let change = match (verdict, shows, too_large) {
+        ("allow", ..) => None,
+        (_, Some(pattern), _) => {
+            let mut trial = sandbox.shared().policy.clone();
+            Some(shown_change(vec![change::show(&mut trial, &pattern)]))
+        }
+        (_, None, Some((key, zone, size))) => Some(shown_change(vec![Edit {
             key: format!("{key}.max_file_bytes"),
             value: size.to_string(),
             at: rule.at.clone(),
@@ -158,7 +173,20 @@ pub fn explain(sandbox: &Sandbox, verb: Verb, given: &str) -> Explanation {
 /// Finds a change of the project file; where the project already allows the
 /// action, it is the worker's own file that asks for too little.
 fn proposal(sandbox: &Sandbox, action: &Action) -> Option<ChangeShown> {
-    proposed(sandbox, change::smallest(&sandbox.shared().policy, action)?)
+    let policy = &sandbox.shared().policy;
+    match change::smallest(policy, action) {
+        Some(edits) => proposed(sandbox, edits),
+        None => by_organisation(policy, |free| change::smallest(free, action).is_some()),
+    }
+}
+
+/// Returns the reason why no change of the project file helps, where it is the
+/// organisation's file: without that one, `helps` finds a change.
+fn by_organisation(policy: &Policy, helps: impl FnOnce(&Policy) -> bool) -> Option<ChangeShown> {
+    let file = policy.organisations.last()?.file();
+    let free = Policy { organisations: Vec::new(), ..policy.clone() };
+    let text = format!("{file} of your organisation does not allow it; the project file cannot");
+    helps(&free).then(|| ChangeShown { text, edits: Vec::new() })
 }
 
 /// Returns the change that these edits are, for a worker or the project.
@@ -219,7 +247,7 @@ fn verdict_shown(verdict: &str) -> &'static str {
 }
 
 fn shown_mount(sandbox: &Sandbox, mount: usize) -> MountShown {
-    let shown = &sandbox.grant().view().mounts()[mount];
+    let shown = sandbox.grant().view().mount_at(mount);
     let path = shown.path().to_string();
     let host = sandbox.resolve(&path).unwrap_or_else(|_| shown.zone.path.value.clone());
     MountShown { path, host: host.display().to_string(), mode: shown.zone.mode.value.to_string() }

@@ -12,18 +12,20 @@ use zonekeep_confine::runtime::secrets_below;
 use zonekeep_files::{Fault, HostStore, Store};
 use zonekeep_policy::guard::Guard;
 use zonekeep_policy::limit::Limits;
+use zonekeep_policy::organisation::Beyond;
 use zonekeep_policy::planted::hooks_dirs;
 use zonekeep_policy::policy::{
     BackendChoice, Consent, Layout, Network, OsSandbox, is_never_passed,
 };
 use zonekeep_policy::sensitive::Sensitive;
-use zonekeep_policy::{AgentPath, Approval, At, Mode, Policy, RelPath, Zone};
+use zonekeep_policy::{Approval, At, Mode, Placement, Policy, RelPath, Zone};
 
 use crate::command::{Placed, most_memory};
 use crate::exposure;
 use crate::mounts::Mounts;
+use crate::organisation;
 use crate::state::StateDir;
-use crate::trust::Reach;
+use crate::trust::{self, Reach, ZoneDir};
 
 /// Why a zone cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +52,16 @@ pub enum GroundError {
         at: At,
         /// What the system said.
         source: io::Error,
+    },
+    /// The user cannot read the directory.
+    #[error("{}{} cannot be read: permission denied", zone_of(zone, at), path.display())]
+    Unreadable {
+        /// The zone.
+        zone: String,
+        /// The directory.
+        path: PathBuf,
+        /// Where the zone is declared.
+        at: At,
     },
     /// The directory is one that nobody should hand to an agent whole.
     #[error("zone '{zone}': {} is {what}", path.display())]
@@ -85,6 +97,28 @@ pub enum GroundError {
         /// Where the zone is declared.
         at: At,
     },
+    /// The path of a zone at its host path has symbolic links in it.
+    #[error("zone '{zone}': {} cannot be its path for agents, because it leads to {}", path.display(), real.display())]
+    Linked {
+        /// The zone.
+        zone: String,
+        /// The path as written.
+        path: PathBuf,
+        /// The directory that it leads to.
+        real: PathBuf,
+        /// Where the zone is declared.
+        at: At,
+    },
+    /// The organisation's file does not allow the directory.
+    #[error("'{zone}': {source}")]
+    Organisation {
+        /// The zone, or the directory of a flag.
+        zone: String,
+        /// Why not.
+        source: Beyond,
+        /// Where the zone is declared.
+        at: At,
+    },
     /// Two zones are one in another.
     #[error("zones '{first}' and '{second}' overlap: {} and {}", first_path.display(), second_path.display())]
     Overlap {
@@ -107,9 +141,12 @@ impl GroundError {
         match self {
             GroundError::Missing { at, .. }
             | GroundError::Open { at, .. }
+            | GroundError::Unreadable { at, .. }
             | GroundError::Forbidden { at, .. }
             | GroundError::Guarded { at, .. }
             | GroundError::Rules { at, .. }
+            | GroundError::Linked { at, .. }
+            | GroundError::Organisation { at, .. }
             | GroundError::Overlap { at, .. } => at.clone(),
         }
     }
@@ -121,7 +158,9 @@ impl GroundError {
                 let path = path.display().to_string().replace('\'', "'\\''");
                 format!("make it with `mkdir -p '{path}'`, or correct the path")
             }
-            GroundError::Open { .. } => "name a directory that you can read".to_owned(),
+            GroundError::Open { .. } | GroundError::Unreadable { .. } => {
+                "name a directory that you can read".to_owned()
+            }
             GroundError::Forbidden { what: RECORDS, .. } => "name a directory elsewhere".to_owned(),
             GroundError::Forbidden { .. } => {
                 "name a directory below it that holds only what the agent needs".to_owned()
@@ -139,10 +178,27 @@ impl GroundError {
                 "keep the rules where no agent can write: put the file itself in the link's place"
                     .to_owned()
             }
+            GroundError::Linked { real, .. } => {
+                format!("write path: {}, or remove 'at: same'", real.display())
+            }
+            GroundError::Organisation { .. } => {
+                "your organisation decides this, and a project file or a flag cannot change it: \
+                 name a directory that its file allows"
+                    .to_owned()
+            }
             GroundError::Overlap { .. } => {
                 "give each zone a directory of its own, or drop one of the two".to_owned()
             }
         }
+    }
+}
+
+/// Returns the words that name a zone, before its directory; none for a directory that a
+/// flag names.
+fn zone_of(zone: &str, at: &At) -> String {
+    match at {
+        At::Flag(flag) if ["--ro", "--rw"].contains(&&**flag) => String::new(),
+        _ => format!("zone '{zone}': "),
     }
 }
 
@@ -164,8 +220,7 @@ pub(crate) struct Ground {
 
 /// Returns what is hidden in a granted directory.
 pub(crate) fn hidden(policy: &Policy, real: &Path) -> Sensitive {
-    let allow = policy.allow_sensitive.iter().map(|pattern| pattern.value.clone());
-    Sensitive::new(secrets_below(real), allow.collect())
+    policy.sensitive(secrets_below(real))
 }
 
 impl Ground {
@@ -189,6 +244,14 @@ impl Ground {
         // Somebody else may have made it meanwhile.
         let store = self.base.subtree(&self.missing).ok()?.hiding(self.hidden.clone());
         Some(Arc::clone(self.made.get_or_init(|| Arc::new(store))))
+    }
+
+    /// Returns the path of a directory below without links in it, hidden or not; `None`
+    /// where it cannot be looked up.
+    pub(crate) fn real_dir(&self, path: &RelPath) -> Option<RelPath> {
+        let nothing = Sensitive::new(Vec::new(), vec!["**".to_owned()]);
+        let store = self.base.subtree(&self.missing).ok()?.hiding(nothing);
+        Some(store.open_dir(path).ok()?.real_path().clone())
     }
 
     /// Returns the store, and makes the directory where it is missing.
@@ -227,14 +290,30 @@ pub(crate) fn open(policy: &Policy, state: &StateDir) -> Result<Vec<Ground>, Vec
                 continue;
             }
         };
+        let path = &zone.path.value;
+        if zone.placement.value == Placement::Same && ground.real != *path {
+            let (zone, path, at) = (zone.name.clone(), path.clone(), zone.placement.at.clone());
+            errors.push(GroundError::Linked { zone, path, real: ground.real, at });
+            continue;
+        }
         if let Some(pattern) = guarded(policy, zone, &ground.real) {
             let (zone, path, at) = (zone.name.clone(), ground.real, zone.path.at.clone());
             errors.push(GroundError::Guarded { zone, path, pattern, at });
             continue;
         }
+        if let Err(source) = organisation::check_zone(policy, zone, &ground.real) {
+            let (zone, at) = (zone.name.clone(), zone.path.at.clone());
+            errors.push(GroundError::Organisation { zone, source, at });
+            continue;
+        }
         if let Some(what) = forbidden.find(&ground.real) {
             let (zone, path, at) = (zone.name.clone(), ground.real, zone.path.at.clone());
             errors.push(GroundError::Forbidden { zone, path, what, at });
+            continue;
+        }
+        if zone.mode.value != Mode::Ro && organisation::is_near(&ground.real) {
+            let (zone, path, at) = (zone.name.clone(), ground.real, zone.path.at.clone());
+            errors.push(GroundError::Forbidden { zone, path, what: BOUNDS, at });
             continue;
         }
         if zone.mode.value != Mode::Ro
@@ -282,7 +361,12 @@ pub(crate) fn check_places(
         };
         let (zone, path, at) =
             (place.host.display().to_string(), place.host.clone(), At::flag(flag));
-        let real = match fs::canonicalize(&place.host) {
+        // Commands get it as a whole: the launcher reads it before they do.
+        let real = fs::canonicalize(&place.host).and_then(|real| match real.is_dir() {
+            true => fs::read_dir(&real).map(|_| real),
+            false => Ok(real),
+        });
+        let real = match real {
             Ok(real) if real.is_dir() => real,
             Ok(_) => {
                 let source = io::ErrorKind::NotADirectory.into();
@@ -291,6 +375,10 @@ pub(crate) fn check_places(
             }
             Err(source) if source.kind() == io::ErrorKind::NotFound => {
                 errors.push(GroundError::Missing { zone, path, at });
+                continue;
+            }
+            Err(source) if source.kind() == io::ErrorKind::PermissionDenied => {
+                errors.push(GroundError::Unreadable { zone, path, at });
                 continue;
             }
             Err(source) => {
@@ -307,12 +395,17 @@ pub(crate) fn check_places(
         } else if place.access == Access::Rw && system.iter().any(|dir| real == Path::new(dir)) {
             let what = "a directory of the system";
             errors.push(GroundError::Forbidden { zone, path: real, what, at });
+        } else if place.access == Access::Rw && organisation::is_near(&real) {
+            errors.push(GroundError::Forbidden { zone, path: real, what: BOUNDS, at });
         } else if let (Access::Rw, Some(pattern)) = (place.access, guarded_place(policy, &real)) {
             errors.push(GroundError::Guarded { zone, path: real, pattern, at });
         } else if let (Access::Rw, Some(path)) = (place.access, rules_in(policy, &real)) {
             errors.push(GroundError::Rules { zone, path, at });
         } else {
             place.host = real;
+            if let Err(source) = organisation::check_place(policy, place) {
+                errors.push(GroundError::Organisation { zone, source, at });
+            }
         }
     }
     if errors.is_empty() { Ok(()) } else { Err(errors) }
@@ -350,6 +443,11 @@ fn guarded_place(policy: &Policy, real: &Path) -> Option<String> {
     Some(entry.pattern.clone())
 }
 
+/// Returns why the directory of a zone cannot be opened, by itself.
+pub(crate) fn unusable(policy: &Policy, zone: &Zone) -> Option<GroundError> {
+    open_zone(policy, zone).err().map(|error| *error)
+}
+
 fn open_zone(policy: &Policy, zone: &Zone) -> Result<Ground, Box<GroundError>> {
     let wanted = &zone.path.value;
     let failed = |source: io::Error| {
@@ -380,6 +478,10 @@ fn open_zone(policy: &Policy, zone: &Zone) -> Result<Ground, Box<GroundError>> {
                 }
                 _ => return Err(failed(io::ErrorKind::NotFound.into())),
             },
+            Err(Fault::Unreadable { .. }) => {
+                let (zone, path, at) = (zone.name.clone(), wanted.clone(), zone.path.at.clone());
+                return Err(Box::new(GroundError::Unreadable { zone, path, at }));
+            }
             Err(fault) => return Err(failed(io::Error::other(fault.to_string()))),
         }
     };
@@ -401,6 +503,9 @@ fn open_zone(policy: &Policy, zone: &Zone) -> Result<Ground, Box<GroundError>> {
 
 /// What Zonekeep's own state directory is, and everything below it.
 const RECORDS: &str = "where Zonekeep keeps its own records";
+
+/// What a directory is that agents cannot write, because the organisation's file is there.
+const BOUNDS: &str = "where the organisation's file is kept, or holds it";
 
 /// Directories that are never a zone.
 struct Forbidden {
@@ -531,14 +636,14 @@ pub(crate) fn reach(policy: &Policy, grounds: &[Ground]) -> BTreeSet<Reach> {
             continue;
         }
         let verb = if zone.mode.value == Mode::Rw { "read and write" } else { "read" };
-        let path = AgentPath::of(&zone.name, &RelPath::root());
-        let what = format!("{verb} {} as {path}", ground.real.display());
-        reach.insert(Reach { what, at: zone.path.at.to_string() });
+        let what = format!("{verb} {} as {}", trust::shown(&ground.real), zone.agent_path());
+        let dir = Some(ZoneDir::new(&zone.name, &ground.real, zone.mode.value));
+        reach.insert(Reach { what, at: zone.path.at.to_string(), key: zone.key.clone(), dir });
     }
     let passed = policy.pass_env.iter().filter(|name| !is_never_passed(&name.value));
     for name in passed.filter(|name| from_file(&name.at)) {
         let what = format!("pass the environment variable {} to commands", name.value);
-        reach.insert(Reach { what, at: name.at.to_string() });
+        reach.insert(opened(what, &name.at, "sandbox.pass_env"));
     }
     for entry in policy.guards.loosened().filter(|entry| from_file(&entry.guard.at)) {
         let word = match entry.guard.value {
@@ -546,20 +651,21 @@ pub(crate) fn reach(policy: &Policy, grounds: &[Ground]) -> BTreeSet<Reach> {
             _ => "after a question",
         };
         let what = format!("change files that match {} {word}", entry.pattern);
-        reach.insert(Reach { what, at: entry.guard.at.to_string() });
+        let key = format!("sandbox.guard.\"{}\"", entry.pattern);
+        reach.insert(opened(what, &entry.guard.at, key));
     }
     for pattern in policy.allow_hard_links.iter().filter(|pattern| from_file(&pattern.at)) {
         let what = format!("write files outside by hard links that match {}", pattern.value);
-        reach.insert(Reach { what, at: pattern.at.to_string() });
+        reach.insert(opened(what, &pattern.at, "sandbox.allow_hard_links"));
     }
     for pattern in policy.allow_sensitive.iter().filter(|pattern| from_file(&pattern.at)) {
         let what = format!("read credentials in granted directories that match {}", pattern.value);
-        reach.insert(Reach { what, at: pattern.at.to_string() });
+        reach.insert(opened(what, &pattern.at, "sandbox.allow_sensitive"));
     }
     reach.extend(networks(policy));
     if policy.consent.value == Consent::Auto && from_file(&policy.consent.at) {
         let what = "have every question answered with yes".to_owned();
-        reach.insert(Reach { what, at: policy.consent.at.to_string() });
+        reach.insert(opened(what, &policy.consent.at, "approval.mode"));
     }
     // Commands use up what the whole machine has.
     let memory = most_memory();
@@ -570,7 +676,7 @@ pub(crate) fn reach(policy: &Policy, grounds: &[Ground]) -> BTreeSet<Reach> {
             Some(value) => format!("raise the limit '{name}' to {value}"),
             None => format!("lift the limit '{name}'"),
         };
-        reach.insert(Reach { what, at: at.to_string() });
+        reach.insert(opened(what, at, format!("sandbox.limits.{name}")));
     }
     for (name, secret) in policy.secrets.iter().filter(|(_, secret)| from_file(&secret.at)) {
         let hosts: Vec<String> = secret.value.hosts.iter().map(ToString::to_string).collect();
@@ -579,10 +685,11 @@ pub(crate) fn reach(policy: &Policy, grounds: &[Ground]) -> BTreeSet<Reach> {
             secret.value.env,
             hosts.join(", ")
         );
-        reach.insert(Reach { what, at: secret.at.to_string() });
+        reach.insert(opened(what, &secret.at, format!("sandbox.secrets.{name}")));
     }
-    let backends = std::iter::once(&policy.backend).chain(&policy.when_tainted.backend);
-    for backend in backends.filter(|backend| from_file(&backend.at) && backend.value.is_weak()) {
+    let tainted = policy.when_tainted.backend.iter().map(|b| (b, "when_tainted.backend"));
+    let backends = std::iter::once((&policy.backend, "sandbox.backend")).chain(tainted);
+    for (backend, key) in backends.filter(|(b, _)| from_file(&b.at) && b.value.is_weak()) {
         let what = match backend.value {
             BackendChoice::Landlock => {
                 "run commands under landlock alone, which leaves sockets of other programs, UDP \
@@ -590,15 +697,19 @@ pub(crate) fn reach(policy: &Policy, grounds: &[Ground]) -> BTreeSet<Reach> {
             }
             _ => "run commands without an operating-system sandbox",
         };
-        reach.insert(Reach { what: what.to_owned(), at: backend.at.to_string() });
+        reach.insert(opened(what, &backend.at, key));
     }
     let required = &policy.require_os_sandbox;
     if from_file(&required.at) && required.value == OsSandbox::Optional {
         let what =
             "run commands where the operating system does not fully enforce their boundaries";
-        reach.insert(Reach { what: what.to_owned(), at: required.at.to_string() });
+        reach.insert(opened(what, &required.at, "sandbox.require_os_sandbox"));
     }
     reach
+}
+
+fn opened(what: impl Into<String>, at: &At, key: impl Into<String>) -> Reach {
+    Reach { what: what.into(), at: at.to_string(), key: key.into(), dir: None }
 }
 
 /// Returns what a project file lets commands reach, in its network and its rules.
@@ -612,15 +723,15 @@ fn networks(policy: &Policy) -> BTreeSet<Reach> {
         Approval::Ask => answers,
         Approval::Blocked => false,
     });
-    let grants = unasked.map(|rule| (&rule.grants, &rule.at));
-    let all = std::iter::once((&policy.network.value, &policy.network.at)).chain(grants);
+    let grants = unasked.map(|rule| (&rule.grants, &rule.at, "shell"));
+    let own = (&policy.network.value, &policy.network.at, "sandbox.network");
+    let all = std::iter::once(own).chain(grants);
     let mut reach = BTreeSet::new();
-    for (network, at) in all {
+    for (network, at, key) in all {
         match network {
             Network::Off => {}
             Network::On if from_file(at) => {
-                let what = "reach every host on the network".to_owned();
-                reach.insert(Reach { what, at: at.to_string() });
+                reach.insert(opened("reach every host on the network", at, key));
             }
             Network::On => {}
             Network::Hosts(hosts) => {
@@ -629,12 +740,7 @@ fn networks(policy: &Policy) -> BTreeSet<Reach> {
                     (format!("the hosts of the {} package managers", preset.value), &preset.at)
                 });
                 let listed = names.chain(sets).filter(|(_, at)| from_file(at));
-                reach.extend(
-                    listed.map(|(name, at)| Reach {
-                        what: format!("reach {name}"),
-                        at: at.to_string(),
-                    }),
-                );
+                reach.extend(listed.map(|(name, at)| opened(format!("reach {name}"), at, key)));
             }
         }
     }

@@ -31,9 +31,11 @@ impl Held {
 
 impl Sandbox {
     /// Returns the store behind a mount, or `None` for a directory that is not
-    /// there yet.
+    /// there yet, such as `/tmp` before the first command.
     pub(crate) fn store(&self, mount: usize) -> Option<Arc<dyn Store>> {
-        let held = &self.held().stores[mount];
+        let Some(held) = self.held().stores.get(mount) else {
+            return self.enclosure().tmp();
+        };
         if let Some(store) = held.get() {
             return Some(Arc::clone(store));
         }
@@ -76,6 +78,8 @@ impl Sandbox {
             watch: None,
             rules: ZoneRules::default(),
             prove: false,
+            calls: Default::default(),
+            dialers: 0,
         };
         match tree::handles(&plan, &launcher) {
             Ok(handles) => {

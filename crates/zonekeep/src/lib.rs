@@ -24,8 +24,10 @@
 
 pub mod approve;
 pub mod audit;
+pub mod caches;
 pub mod command;
 pub mod explain;
+pub mod organisation;
 pub mod project;
 pub mod replay;
 pub mod time;
@@ -33,6 +35,7 @@ pub mod tools;
 pub mod trust;
 pub mod work;
 
+mod agent;
 mod ask;
 mod error;
 mod exposure;
@@ -51,7 +54,7 @@ pub use error::{Error, Failure, Remedy};
 pub use exposure::other_name;
 pub use ground::GroundError;
 pub use project::{Project, ProjectError};
-pub use sandbox::{Listed, Matches, Paths, Sandbox};
+pub use sandbox::{Branches, Listed, Matches, Paths, Sandbox};
 pub use session::{OpenError, Session};
 pub use state::StateDir;
 pub use stop::{Stop, StopFd};

@@ -52,7 +52,12 @@ impl Sandbox {
         verb: Verb,
         given: &str,
     ) -> Result<Target, Error> {
-        Target::parse(given, self.grant().view()).map_err(|reason| {
+        let target = Target::parse(given, self.grant().view());
+        let target = target.map(|target| {
+            let has_tmp = self.has_tmp(&target.path);
+            target.with_tmp(has_tmp)
+        });
+        target.map_err(|reason| {
             let readable = self.grant().view().readable();
             let denial = Denial::BadPath { path: given.to_owned(), reason, readable };
             let mut record = self.record(tool, verb, shown(given), None);
@@ -163,8 +168,9 @@ impl Sandbox {
             }
             Err(fault) => {
                 // A failure can tell names of what is there.
-                let mounts = self.grant().view().mounts();
-                let mut zones = permit.places().iter().map(|place| &mounts[place.mount()].zone);
+                let view = self.grant().view();
+                let places = permit.places().iter();
+                let mut zones = places.map(|place| &view.mount_at(place.mount()).zone);
                 if let Some(zone) = zones.find(|zone| zone.untrusted.is_some()) {
                     let news = self.taint(&format!("{verb} {}", record.path));
                     record.taints = news.then(|| zone.name.clone().into()).or(record.taints);

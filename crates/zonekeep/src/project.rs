@@ -4,9 +4,15 @@ use std::fs;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use zonekeep_policy::Policy;
 use zonekeep_policy::config::{self, Overrides, Problem, Severity};
+use zonekeep_policy::organisation::Organisation;
+use zonekeep_policy::tighten::Withheld;
+use zonekeep_policy::{At, Policy};
+
+use crate::ground;
+use crate::organisation::{self, OrganisationError};
 
 /// The names a project file can have, the first one first.
 pub const FILE_NAMES: &[&str] = &["zonekeep.yaml", "golem-forge.config.yaml"];
@@ -45,6 +51,9 @@ pub enum ProjectError {
         /// The file.
         path: PathBuf,
     },
+    /// The organisation's file cannot be used, and so no project can.
+    #[error(transparent)]
+    Organisation(#[from] OrganisationError),
     /// The file has errors.
     #[error("{} has {} problem(s)", file, problems.iter().filter(|p| p.severity == Severity::Error).count())]
     Invalid {
@@ -70,6 +79,8 @@ pub struct Project {
     pub policy: Policy,
     /// What `check` would warn about.
     pub warnings: Vec<Problem>,
+    /// The keys that were looser than the organisation's file allows.
+    pub narrowed: Vec<Withheld>,
 }
 
 impl Project {
@@ -116,23 +127,36 @@ impl Project {
         let shown = name.to_string_lossy().into_owned();
         let loaded = config::load(&text, &shown, &dir.join(name), overrides);
         match loaded.policy {
-            Some(policy) => Ok(Project {
+            Some(mut policy) => Ok(Project {
+                narrowed: organisation::apply(&mut policy)?,
                 dir: dir.to_owned(),
                 file: Some(file.to_owned()),
                 text,
                 policy,
                 warnings: loaded.problems,
             }),
-            None => Err(ProjectError::Invalid { file: shown, problems: loaded.problems, text }),
+            None => {
+                let mut problems = loaded.problems;
+                problems.extend(loaded.unfit.iter().flat_map(|policy| unusable_zones(policy)));
+                problems.sort_by_key(|problem| (*problem.file != *shown, problem.line));
+                Err(ProjectError::Invalid { file: shown, problems, text })
+            }
         }
+    }
+
+    /// Holds the rules to one more version of the organisation's file, beside those that they
+    /// are held to. For programs that read a project again: what held before must not become
+    /// looser because that file did.
+    pub fn bound_by(&mut self, organisation: &Arc<Organisation>) {
+        self.narrowed.extend(organisation::hold(&mut self.policy, organisation));
     }
 
     fn without_file(dir: PathBuf, overrides: &Overrides) -> Result<Self, ProjectError> {
         let loaded = config::defaults(&dir, overrides);
         match loaded.policy {
-            Some(policy) => {
-                let warnings = loaded.problems;
-                Ok(Project { dir, file: None, text: String::new(), policy, warnings })
+            Some(mut policy) => {
+                let (narrowed, warnings) = (organisation::apply(&mut policy)?, loaded.problems);
+                Ok(Project { dir, file: None, text: String::new(), policy, warnings, narrowed })
             }
             None => Err(ProjectError::Invalid {
                 file: "the command line".to_owned(),
@@ -141,6 +165,25 @@ impl Project {
             }),
         }
     }
+}
+
+/// Returns what is wrong with the directories of zones that the project file declares.
+fn unusable_zones(policy: &Policy) -> Vec<Problem> {
+    let errors = policy.zones.iter().filter_map(|zone| ground::unusable(policy, zone));
+    let problems = errors.filter_map(|error| match error.at() {
+        At::File { file, line, column } => Some(Problem {
+            severity: Severity::Error,
+            code: "directory",
+            message: error.to_string(),
+            file,
+            line,
+            column,
+            width: 1,
+            hint: Some(error.hint()),
+        }),
+        _ => None,
+    });
+    problems.collect()
 }
 
 /// Returns the worker files of a project: `NAME.worker` and

@@ -224,8 +224,12 @@ fn file_action(grant: &Grant, record: &Record<'_>) -> Result<VerdictShown, Strin
     if record.code.as_deref() == Some("too_large") && record.verdict == "deny" {
         return Err("the size of what was refused is not in the record".to_owned());
     }
+    // What was allowed there was there.
+    let has_tmp = record.verdict != "deny";
     let target = |path: &str| {
-        Target::parse(path, grant.view()).map_err(|_| "the record's path cannot be read".to_owned())
+        let target = Target::parse(path, grant.view());
+        let target = target.map(|target| target.with_tmp(has_tmp));
+        target.map_err(|_| "the record's path cannot be read".to_owned())
     };
     let mut action = Action::new(tool, verb, target(&record.path)?);
     action.to = record.to.as_deref().map(target).transpose()?;

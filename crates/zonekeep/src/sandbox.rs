@@ -5,7 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use zonekeep_confine::child::{Ear, Hear};
 use zonekeep_confine::plan::Access;
-use zonekeep_policy::{AgentPath, Approval, Denial, ExceedsParent, Grant, Mode, Needs, Spot};
+use zonekeep_policy::{
+    AgentPath, Approval, Denial, ExceedsParent, Grant, Mode, Needs, RelPath, Spot,
+};
 
 use crate::ask::Given;
 use crate::command::{Background, Enclosure, Placed};
@@ -18,7 +20,7 @@ use crate::stop::Stop;
 mod effects;
 mod found;
 
-pub use found::{Listed, Matches, Paths};
+pub use found::{Branches, Listed, Matches, Paths};
 
 /// What one worker may use, and the ways to use it.
 ///
@@ -125,7 +127,18 @@ impl Sandbox {
 
     /// Returns the sandbox as it is now, for one action.
     pub(crate) fn now(&self) -> Sandbox {
-        Sandbox { hold: Arc::clone(self.hold()), pinned: true, ..self.clone() }
+        let Sandbox { shared, later, placed, background, stop, given, ear, .. } = self;
+        Sandbox {
+            shared: Arc::clone(shared),
+            hold: Arc::clone(self.hold()),
+            later: Arc::clone(later),
+            pinned: true,
+            placed: *placed,
+            background: Arc::clone(background),
+            stop: stop.clone(),
+            given: given.clone(),
+            ear: ear.clone(),
+        }
     }
 
     /// Returns the sandbox as it is for a command of an agent's. Such a command can
@@ -279,7 +292,10 @@ impl Sandbox {
     /// Returns whether a path lies where reading is possible, if need be after
     /// a question.
     pub fn can_read(&self, path: &str) -> bool {
-        self.rights(path).is_some_and(|zone| zone.approval.read.value != Approval::Blocked)
+        match self.rights(path) {
+            Some(zone) => zone.approval.read.value != Approval::Blocked && !self.is_hidden(path),
+            None => self.parse(path).is_ok_and(|path| self.has_tmp(&path)),
+        }
     }
 
     /// Returns whether a path lies where writing is possible, if need be after
@@ -287,7 +303,36 @@ impl Sandbox {
     pub fn can_write(&self, path: &str) -> bool {
         self.rights(path).is_some_and(|zone| {
             zone.mode.value == Mode::Rw && zone.approval.write.value != Approval::Blocked
-        })
+        }) && !self.is_hidden(path)
+    }
+
+    /// Returns whether a path leads to credentials that are hidden.
+    fn is_hidden(&self, path: &str) -> bool {
+        let spot = self.parse(path).ok().and_then(|path| self.grant().view().locate(&path));
+        match spot {
+            Some(Spot::In { mount, path }) => self.sensitive_pattern(mount, &path).is_some(),
+            _ => false,
+        }
+    }
+
+    /// Returns the pattern that would show a path, where it leads to credentials that are
+    /// hidden: by its names, by its place on the host, or through links.
+    pub(crate) fn sensitive_pattern(&self, mount: usize, path: &RelPath) -> Option<String> {
+        let Backing::Host(ground) = self.backing(mount) else {
+            return self.grant().sensitive().pattern(path);
+        };
+        if let Some(pattern) = ground.hidden.pattern(path) {
+            return Some(pattern);
+        }
+        let (parent, name) = path.split_last()?;
+        let real = ground.real_dir(&parent)?;
+        ground.hidden.pattern(&real.join(name))
+    }
+
+    /// Returns whether a path lies in the private `/tmp` of commands, and one of this
+    /// worker's has run.
+    pub(crate) fn has_tmp(&self, path: &AgentPath) -> bool {
+        self.grant().view().in_tmp(path).is_some() && self.enclosure().tmp().is_some()
     }
 
     fn rights(&self, path: &str) -> Option<&zonekeep_policy::Zone> {
@@ -321,19 +366,15 @@ impl Sandbox {
     /// Returns the agent's path for a host path inside a zone, for the
     /// embedding program only.
     pub fn agent_path(&self, host: &Path) -> Option<AgentPath> {
-        use std::os::unix::ffi::OsStrExt;
-        self.hold().backings.iter().enumerate().find_map(|(mount, backing)| {
-            let zone = &self.grant().view().mounts()[mount].zone;
+        let path = AgentPath::of_host(host)?;
+        self.hold().backings.iter().enumerate().find_map(|(number, backing)| {
+            let mount = &self.grant().view().mounts()[number];
             let root = match backing {
                 Backing::Host(ground) => ground.real.as_path(),
-                Backing::Memory(_) => zone.path.value.as_path(),
+                Backing::Memory(_) => mount.zone.path.value.as_path(),
             };
-            let below = host.strip_prefix(root).ok()?;
-            if below.components().any(|part| !matches!(part, std::path::Component::Normal(_))) {
-                return None;
-            }
-            let text = zonekeep_policy::path::escape(below.as_os_str().as_bytes());
-            AgentPath::absolute(&format!("/{}/{text}", zone.name)).ok()
+            let below = path.below(&AgentPath::of_host(root)?)?;
+            Some(mount.path().join_rel(&below))
         })
     }
 
@@ -395,6 +436,12 @@ impl Sandbox {
         self.grant().view().mounts().iter().map(|mount| mount.zone.name.as_str()).collect()
     }
 
+    /// Returns the agent paths of the directories, each relative to the root.
+    pub(crate) fn tops(&self) -> Vec<RelPath> {
+        let mounts = self.grant().view().mounts().iter();
+        mounts.map(|mount| mount.path().as_rel().clone()).collect()
+    }
+
     /// Returns where relative paths start.
     pub fn working_dir(&self) -> &AgentPath {
         self.grant().view().working_dir()
@@ -407,7 +454,7 @@ impl Sandbox {
 
     fn parse(&self, given: &str) -> Result<AgentPath, Denial> {
         let view = self.grant().view();
-        AgentPath::parse(given, view.working_dir(), view.home()).map_err(|reason| Denial::BadPath {
+        view.parse(given).map_err(|reason| Denial::BadPath {
             path: given.to_owned(),
             reason,
             readable: view.readable(),

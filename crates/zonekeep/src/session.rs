@@ -3,23 +3,27 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use zonekeep_confine::links::HardLinks;
+use zonekeep_confine::plan::Calls;
 use zonekeep_files::{Fault, MemoryStore, Store};
+use zonekeep_policy::organisation::Organisation;
 use zonekeep_policy::tighten::{Tightened, Withheld, tightened};
-use zonekeep_policy::{ExceedsParent, Grant, Needs, Policy};
+use zonekeep_policy::{At, ExceedsParent, Grant, Needs, Policy};
 
+use crate::agent::AgentHome;
 use crate::approve::{Approver, Memory, Nobody, Opening, Remembered, Unfit};
 use crate::audit::Log;
 use crate::command::{Busy, Confine, Outside, Trees, most_memory};
 use crate::exposure::Exposure;
 use crate::ground::{self, Ground, GroundError};
+use crate::organisation::{self, OrganisationError};
 use crate::project::Project;
 use crate::sandbox::Sandbox;
 use crate::state::StateDir;
-use crate::trust::{Reach, TrustStore};
+use crate::trust::{Reach, Standing, TrustStore};
 
 /// Why a session cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -33,13 +37,27 @@ pub enum OpenError {
     },
     /// The project file opens something outside its directory, and the user
     /// has not said yes to that.
-    #[error(
-        "this project file reaches outside its own directory and is not trusted yet:{}",
-        reach.iter().map(|r| format!("\n  {} ({})", r.what, r.at)).collect::<String>()
-    )]
+    #[error("{}", untrusted(reach, standing))]
     Untrusted {
         /// What it opens.
         reach: BTreeSet<Reach>,
+        /// What the user has trusted before.
+        standing: Standing,
+    },
+    /// The organisation's file cannot be used, and so no project can.
+    #[error(transparent)]
+    Organisation(#[from] OrganisationError),
+    /// Debuggers would need more system calls than the organisation's file allows.
+    #[error("more system calls are wanted for debuggers, which {at} of your organisation forbids")]
+    Debug {
+        /// The line of the organisation's file.
+        at: At,
+    },
+    /// Questions would be answered yes unseen, which the organisation's file forbids.
+    #[error("every question would be answered yes unseen, which {at} of your organisation forbids")]
+    Unseen {
+        /// The line of the organisation's file.
+        at: At,
     },
     /// The audit log cannot be opened.
     #[error("the audit log in {} cannot be opened: {source}", dir.display())]
@@ -67,6 +85,26 @@ pub enum OpenError {
     /// The system has no randomness to name the session with.
     #[error("no random numbers are to be had")]
     Random,
+}
+
+fn untrusted(reach: &BTreeSet<Reach>, standing: &Standing) -> String {
+    let list = || reach.iter().map(|r| format!("\n  {} ({})", r.what, r.at)).collect::<String>();
+    match standing {
+        Standing::Changed(changes) => {
+            format!(
+                "this project file has changed since you trusted it, and may open more:{changes}"
+            )
+        }
+        Standing::Outdated => format!(
+            "this project file reaches outside its own directory, and was trusted with an earlier \
+             version of zonekeep, which did not record what it opened:{}",
+            list()
+        ),
+        Standing::New | Standing::Trusted => format!(
+            "this project file reaches outside its own directory and is not trusted yet:{}",
+            list()
+        ),
+    }
 }
 
 /// What stands behind a mount.
@@ -98,6 +136,8 @@ impl Backing {
 pub(crate) struct Shared {
     pub(crate) id: String,
     pub(crate) policy: Policy,
+    /// The keys that were looser than the organisation's file allows.
+    narrowed: Vec<Withheld>,
     pub(crate) project: String,
     /// By zone name.
     pub(crate) backings: Vec<(String, Backing)>,
@@ -109,6 +149,8 @@ pub(crate) struct Shared {
     pub(crate) busy: Busy,
     pub(crate) exposure: Exposure,
     pub(crate) outside: Outside,
+    /// The home directory of the agent that the session is for, once it is used.
+    pub(crate) agent: OnceLock<Result<AgentHome, String>>,
     /// Where guarded files go that commands made.
     pub(crate) state: Option<StateDir>,
     warned: AtomicBool,
@@ -149,7 +191,8 @@ impl Session {
     ///
     /// Every zone is opened here and checked on its open handle. A project file
     /// that reaches outside its own directory must be trusted (see
-    /// [`TrustStore`]). Questions go to `approver`.
+    /// [`TrustStore`]). Questions go to `approver`. The organisation's file
+    /// bounds all of it: see [`crate::organisation`].
     pub fn open(
         project: &Project,
         state: &StateDir,
@@ -199,73 +242,90 @@ impl Session {
         mut confine: Confine,
         needs_none: impl FnOnce(&[Ground]) -> bool,
     ) -> Result<Self, OpenError> {
-        ground::check_places(&mut confine.places, &project.policy, state)
+        let (mut policy, narrowed) = bounded(project)?;
+        let unseen = policy.organisations.iter().find_map(|held| held.wants_answers());
+        if let Some(at) = unseen.filter(|_| !approver.considers()) {
+            return Err(OpenError::Unseen { at: at.clone() });
+        }
+        let full = policy.organisations.iter().find_map(|held| held.wants_sandbox());
+        if let Some(at) = full.filter(|_| confine.calls == Calls::Debug) {
+            return Err(OpenError::Debug { at: at.clone() });
+        }
+        ground::check_places(&mut confine.places, &policy, state)
             .map_err(|errors| OpenError::Ground { errors })?;
         let grounds =
-            ground::open(&project.policy, state).map_err(|errors| OpenError::Ground { errors })?;
-        let reach = ground::reach(&project.policy, &grounds);
-        let is_trusted = || TrustStore::new(state).is_trusted(project, &reach);
-        if !reach.is_empty() && !is_trusted() && !needs_none(&grounds) {
-            return Err(OpenError::Untrusted { reach });
+            ground::open(&policy, state).map_err(|errors| OpenError::Ground { errors })?;
+        let reach = ground::reach(&policy, &grounds);
+        if !reach.is_empty() {
+            let standing = TrustStore::new(state).standing(project, &reach);
+            if standing != Standing::Trusted && !needs_none(&grounds) {
+                return Err(OpenError::Untrusted { reach, standing });
+            }
         }
         let log = match Log::open(state, &project.dir) {
             Ok(log) => Some(log),
-            Err(source) => match project.policy.audit.value {
+            Err(source) => match policy.audit.value {
                 zonekeep_policy::policy::Audit::Required => {
                     return Err(OpenError::Audit { dir: state.path().to_owned(), source });
                 }
                 zonekeep_policy::policy::Audit::BestEffort => None,
             },
         };
-        let mut policy = project.policy.clone();
         ground::declare_hooks(&mut policy, &grounds);
         let exposure = Exposure::of(&policy, &grounds, &confine.places);
         let names = policy.zones.iter().map(|zone| zone.name.clone());
         let backings = names.zip(grounds.into_iter().map(|g| Backing::Host(Arc::new(g)))).collect();
         let state = Some(state.clone());
         let approver = Box::new(approver);
-        Self::start(&policy, backings, log, approver, confine, state, exposure)
+        Self::start(&policy, narrowed, backings, log, approver, confine, state, exposure)
     }
 
     /// Opens a session whose zones are empty and in memory, without a log: for
-    /// tests of programs that use Zonekeep.
+    /// tests of programs that use Zonekeep. The organisation's file bounds it, except for
+    /// the places of its zones.
     pub fn in_memory(
         policy: &Policy,
         approver: impl Approver + 'static,
     ) -> Result<Self, OpenError> {
+        let mut policy = policy.clone();
+        let narrowed = organisation::apply(&mut policy)?;
         let backings = policy.zones.iter().map(|zone| {
             let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
             (zone.name.clone(), Backing::Memory(store))
         });
         let confine = Confine::default();
         let (backings, approver) = (backings.collect(), Box::new(approver));
-        Self::start(policy, backings, None, approver, confine, None, Exposure::default())
+        let exposure = Exposure::default();
+        Self::start(&policy, narrowed, backings, None, approver, confine, None, exposure)
     }
 
     /// Returns what a project file opens outside its own directory.
     pub fn reach(project: &Project, state: &StateDir) -> Result<BTreeSet<Reach>, OpenError> {
+        let (policy, _) = bounded(project)?;
         let grounds =
-            ground::open(&project.policy, state).map_err(|errors| OpenError::Ground { errors })?;
-        Ok(ground::reach(&project.policy, &grounds))
+            ground::open(&policy, state).map_err(|errors| OpenError::Ground { errors })?;
+        Ok(ground::reach(&policy, &grounds))
     }
 
     /// Returns the files in writable zones that have other names outside them (hard
     /// links): commands cannot write them.
     pub fn hard_links(project: &Project, state: &StateDir) -> Result<HardLinks, OpenError> {
-        let policy = &project.policy;
+        let (policy, _) = &bounded(project)?;
         let grounds = ground::open(policy, state).map_err(|errors| OpenError::Ground { errors })?;
         let zones = policy.zones.iter().zip(&grounds).filter(|(zone, _)| zone.commands_write());
         let zones: Vec<(&Path, PathBuf)> = zones
-            .map(|(zone, ground)| (ground.real.as_path(), Path::new("/").join(&zone.name)))
+            .map(|(zone, ground)| (ground.real.as_path(), zone.agent_path().as_host()))
             .collect();
         let allow: Vec<String> =
             policy.allow_hard_links.iter().map(|pattern| pattern.value.clone()).collect();
         let places = zones.iter().map(|(host, at)| (*host, at.as_path()));
-        HardLinks::find_in(places, &allow).map_err(|source| OpenError::Links { source })
+        HardLinks::find_in(places, &allow).map_err(|(_, source)| OpenError::Links { source })
     }
 
+    #[expect(clippy::too_many_arguments, reason = "each is a field of what is shared")]
     fn start(
         policy: &Policy,
+        narrowed: Vec<Withheld>,
         backings: Vec<(String, Backing)>,
         log: Option<Log>,
         approver: Box<dyn Approver>,
@@ -280,6 +340,7 @@ impl Session {
         let shared = Shared {
             id,
             policy: policy.clone(),
+            narrowed,
             project: policy.project.display().to_string(),
             backings,
             approver,
@@ -290,6 +351,7 @@ impl Session {
             busy: Busy::default(),
             exposure,
             outside: Outside::default(),
+            agent: OnceLock::new(),
             state,
             warned: AtomicBool::new(false),
             next: AtomicU64::new(1),
@@ -329,7 +391,32 @@ impl Session {
     }
 }
 
+/// Returns a project's rules within the organisation's bounds as they are now, and the keys
+/// that were looser: the program that uses this library may have changed the rules since they
+/// were read.
+fn bounded(project: &Project) -> Result<(Policy, Vec<Withheld>), OpenError> {
+    let (mut policy, mut narrowed) = (project.policy.clone(), project.narrowed.clone());
+    for key in organisation::apply(&mut policy)? {
+        if !narrowed.contains(&key) {
+            narrowed.push(key);
+        }
+    }
+    Ok((policy, narrowed))
+}
+
 impl Sandbox {
+    /// Returns the versions of the organisation's file that the rules are held to, the newest
+    /// last.
+    pub fn organisations(&self) -> &[Arc<Organisation>] {
+        &self.shared().policy.organisations
+    }
+
+    /// Returns the keys of the project and of flags that were looser than the organisation's
+    /// file allows.
+    pub fn narrowed(&self) -> &[Withheld] {
+        &self.shared().narrowed
+    }
+
     /// Leaves of the rules of a project that was read again what is surely no looser
     /// than the rules in force, and returns what is missing then. For programs that use
     /// a changed file before the user has confirmed it, with [`Session::reopen`].
@@ -338,10 +425,17 @@ impl Sandbox {
         project.policy = policy;
         withheld
     }
+
+    /// Returns whether a project has the rules in force: neither may be looser than the other.
+    pub fn is_held_to(&self, project: &Project) -> bool {
+        let is_no_looser = |old, new| tighten(old, new).withheld.is_empty();
+        let (held, new) = (&self.shared().policy, &project.policy);
+        is_no_looser(held, new) && is_no_looser(new, held)
+    }
 }
 
 /// Compares rules, with what depends on the machine filled in.
-fn tighten(held: &Policy, new: &Policy) -> Tightened {
+pub(crate) fn tighten(held: &Policy, new: &Policy) -> Tightened {
     let memory = most_memory();
     let filled = |policy: &Policy| {
         let mut policy = policy.clone();

@@ -12,6 +12,7 @@ mod results;
 mod sandbox;
 mod schemas;
 mod shown;
+mod trust;
 mod watch;
 mod withdrawn;
 mod words;

@@ -147,7 +147,7 @@ fn results_of_shell_job_are_as_its_schema_says() {
 }
 
 fn caught(outcome: &zonekeep::command::Outcome) -> Vec<&String> {
-    outcome.notes.iter().filter(|note| note.contains("guarded file")).collect()
+    outcome.caught.iter().map(|file| &file.path).collect()
 }
 
 fn what_is_written_between_commands_stays() {
@@ -164,11 +164,11 @@ fn what_is_written_between_commands_stays() {
         assert_eq!(caught(&outcome), Vec::<&String>::new());
     }
     let outcome =
-        run("cd /repo/1; echo x > .envrc; echo x > .vscode/settings.json; echo x > .npmrc");
+        run("cd /repo/1; echo x > .envrc; echo x > .vscode/settings.json; echo x > .mcp.json");
     assert_eq!(caught(&outcome).len(), 3, "{outcome:?}");
     assert_eq!(files.read("repo/1/.envrc"), "mine");
     assert_eq!(files.read("repo/1/.vscode/settings.json"), "1\n");
-    assert!(!files.path("repo/1/.npmrc").exists());
+    assert!(!files.path("repo/1/.mcp.json").exists());
 }
 
 fn written_while_a_command_runs() {
@@ -195,11 +195,11 @@ fn each_session_knows_of_the_others_commands() {
         sandbox.run(&Command::new(["true"])).unwrap();
     }
     files.put("repo/.envrc", "mine");
-    let line = "cd /repo; cat .envrc; echo x > .npmrc; echo x > .envrc; sleep 0.3";
+    let line = "cd /repo; cat .envrc; echo x > .mcp.json; echo x > .envrc; sleep 0.3";
     let run = |sandbox: &Sandbox| sandbox.run(&Command::new(["sh", "-c", line])).unwrap();
     for sandbox in [&sandbox, &second, &sandbox] {
         assert_eq!(run(sandbox).stdout, "mine");
-        assert!(!files.path("repo/.npmrc").exists());
+        assert!(!files.path("repo/.mcp.json").exists());
         assert_eq!(files.read("repo/.envrc"), "mine");
     }
 }

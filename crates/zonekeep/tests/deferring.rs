@@ -4,10 +4,12 @@
 // Tests may fail loudly.
 #![allow(clippy::unwrap_used)]
 
+use crate::common;
+use serde_json::{Value, json};
 use zonekeep::approve::{AllYes, Answer, Request};
 use zonekeep::files::Overwrite;
 use zonekeep::policy::{Approval, At, Mode, Policy, Ruled, Zone};
-use zonekeep::{Error, Given, Sandbox, Session};
+use zonekeep::{Error, Given, Sandbox, Session, tools};
 
 fn sandbox() -> Sandbox {
     let mut policy = Policy::empty("/project");
@@ -24,6 +26,29 @@ fn open(done: Result<impl std::fmt::Debug, Error>) -> Request {
         Err(Error::Open(request)) => *request,
         other => panic!("not open: {other:?}"),
     }
+}
+
+/// One call has one question at most, so a file that is asked about is left to read_file.
+#[test]
+fn reading_many_files_leaves_those_that_are_asked_about() {
+    let files = common::files();
+    let sandbox = common::open(&files, AllYes).sandbox().deferring(Vec::new());
+    let arguments = json!({ "paths": ["/output/b.txt", "/asked/c.txt"] });
+    let read = tools::call(&sandbox, "read_many", arguments).unwrap();
+    assert!(
+        read.text.contains("==> /asked/c.txt <==\nCannot read '/asked/c.txt'"),
+        "{}",
+        read.text
+    );
+    assert!(!read.text.contains("\nc\n"), "{}", read.text);
+    assert_eq!(read.value["files"][0]["content"], "b\n");
+    assert_eq!(read.value["files"][1]["error"]["code"], "open");
+    let log: Vec<Value> =
+        files.log_lines().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let tools: Vec<_> = log.iter().map(|record| (&record["tool"], &record["path"])).collect();
+    assert!(tools.contains(&(&json!("read_file"), &json!("/output/b.txt"))), "{tools:?}");
+    let last = log.iter().rfind(|record| record["path"] == "/asked/c.txt").unwrap();
+    assert_eq!((&last["outcome"], &last["code"]), (&json!("refused"), &json!("withdrawn")));
 }
 
 fn given(request: &Request, answer: Answer) -> Vec<Given> {

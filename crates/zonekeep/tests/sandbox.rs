@@ -20,6 +20,7 @@ fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> &'static str {
 #[test]
 fn questions_are_answered_without_doing_anything() {
     let files = files().file("in/big.txt", "x".repeat(101));
+    let files = files.file("out/.ssh/id_rsa", "KEY").link("out/keys", ".ssh");
     let sandbox = open(&files, Nobody).sandbox();
     let cases = [
         // path, can_read, can_write, check_suffix, check_size
@@ -33,6 +34,8 @@ fn questions_are_answered_without_doing_anything() {
         ("../output/x/../b.exe", true, true, "ok", "ok"),
         ("/asked/c.txt", true, true, "ok", "ok"),
         ("/shut/d.txt", false, false, "ok", "ok"),
+        ("/output/.ssh/id_rsa", false, false, "ok", "ok"),
+        ("/output/keys/id_rsa", false, false, "ok", "ok"),
         ("/", false, false, "ok", "outside"),
         ("/etc/passwd", false, false, "outside", "outside"),
         ("/input/../etc", false, false, "outside", "outside"),

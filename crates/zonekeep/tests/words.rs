@@ -36,6 +36,7 @@ const CODES: &[&str] = &[
     "outside",
     "past_end",
     "read_only",
+    "sensitive",
     "special",
     "stale",
     "suffix",
@@ -49,7 +50,7 @@ fn path() -> impl Strategy<Value = String> {
         8 => prop::sample::select(vec![
             "input", "output", "asked", "shut", "a.txt", "b.txt", "c.txt", "sub", "deep", "abs",
             "file", "up", "dangling", "one", "pipe", "bin.md", "big.txt", "..", ".", "", "~",
-            ".git", "hooks", "config", "new.txt", "x.exe",
+            ".git", "hooks", "config", "new.txt", "x.exe", ".ssh", ".netrc",
         ]).prop_map(str::to_owned),
         1 => "[a-y .*?\\\\/\u{202e}\u{1b}é]{0,6}",
         1 => Just("n".repeat(300)),

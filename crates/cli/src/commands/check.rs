@@ -13,9 +13,11 @@ use zonekeep::explain::connect::{look_up_presets, short_secrets, unusable_secret
 use zonekeep::explain::run::HostLine;
 use zonekeep::policy::call::Callees;
 use zonekeep::policy::config::{Problem, Severity};
+use zonekeep::policy::policy::ShellDefault;
+use zonekeep::policy::tighten::Withheld;
 use zonekeep::policy::worker_file::{self, WorkerFile};
 use zonekeep::policy::{Approval, At, Ruled, Zone};
-use zonekeep::trust::TrustStore;
+use zonekeep::trust::{Standing, TrustStore};
 use zonekeep::{OpenError, Project, ProjectError, Session, StateDir, project};
 use zonekeep_worker::model;
 use zonekeep_worker::schema::OutputSchema;
@@ -49,8 +51,12 @@ struct Findings {
     zones: usize,
     workers: usize,
     file: Option<String>,
+    /// Where it is said that the sandbox is the boundary of commands.
+    contained: Option<String>,
     /// Where package managers go.
     hosts: Vec<HostLine>,
+    /// The organisation's file, if it is in force.
+    organisation: Option<String>,
 }
 
 pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
@@ -82,7 +88,11 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         let problems: Vec<Value> =
             found.problems.iter().map(|p| problem_value(p, &found)).collect();
         let hosts = &found.hosts;
-        output::json(&json!({ "ok": errors == 0, "problems": problems, "hosts": hosts }))?;
+        let mut value = json!({ "ok": errors == 0, "problems": problems, "hosts": hosts });
+        if let Some(file) = &found.organisation {
+            value["organisation"] = json!(file);
+        }
+        output::json(&value)?;
     } else {
         report::problems(&found.problems, &|file| found.texts.get(file).cloned());
         let file = found.file.as_deref().unwrap_or("no project file (the defaults hold)");
@@ -92,6 +102,19 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
                 "{file}: ok, {} zone(s), {} worker(s), {warnings} warning(s)",
                 found.zones, found.workers
             ))?;
+            if let Some(at) = &found.contained {
+                output::text(&visible(&format!(
+                    "  commands: any line runs without a question where the sandbox is fully \
+                     enforced and no effect would leave it (shell.default: contained, {at})"
+                )))?;
+            }
+            if let Some(file) = &found.organisation {
+                let count = found.problems.iter().filter(|p| p.code == "organisation").count();
+                output::text(&visible(&format!(
+                    "  organisation: {file} is in force; {count} value(s) of this project are \
+                     looser, and its own hold in their place"
+                )))?;
+            }
             for HostLine { host, from } in &found.hosts {
                 output::text(&visible(&format!("  host: {host} ({from})")))?;
             }
@@ -159,25 +182,49 @@ fn warn_misnamed(
 fn inspect(project: &Project, found: &mut Findings) -> Result<(), Failure> {
     found.problems.clone_from(&project.warnings);
     found.zones = project.policy.zones.len();
+    let default = project.policy.shell.default.as_ref();
+    let contained = default.filter(|default| default.value == ShellDefault::Contained);
+    found.contained = contained.map(|default| default.at.to_string());
     let shown = project.file.as_deref().and_then(Path::file_name);
     let shown = shown.map(|name| name.to_string_lossy().into_owned());
     if let Some(file) = &shown {
         found.texts.insert(file.clone(), project.text.clone());
     }
     found.file = shown;
+    if let Some(organisation) = project.policy.organisations.last() {
+        found.organisation = Some(organisation.file().to_owned());
+        for Withheld { key, at } in &project.narrowed {
+            found.problems.push(Problem {
+                severity: Severity::Warning,
+                code: "organisation",
+                message: format!(
+                    "{key} is looser than {} allows",
+                    organisation.line(&project.policy, key)
+                ),
+                hint: Some("your organisation's rule holds in its place".to_owned()),
+                ..at_problem(at, found)
+            });
+        }
+    }
     let state = state()?;
     match Session::reach(project, &state) {
         Ok(reach) => {
-            if !reach.is_empty() && !TrustStore::new(&state).is_trusted(project, &reach) {
-                let list: Vec<String> =
-                    reach.iter().map(|r| format!("{} ({})", r.what, r.at)).collect();
+            let standing = TrustStore::new(&state).standing(project, &reach);
+            if !reach.is_empty() && standing != Standing::Trusted {
+                let list = || reach.iter().map(|r| format!("{} ({})", r.what, r.at));
+                let message = match standing {
+                    Standing::Changed(changes) => format!(
+                        "the file has changed since you trusted it, and may open more:{changes}"
+                    ),
+                    _ => format!(
+                        "the project reaches outside its own directory: {}",
+                        list().collect::<Vec<_>>().join("; ")
+                    ),
+                };
                 found.problems.push(Problem {
                     severity: Severity::Warning,
                     code: "untrusted",
-                    message: format!(
-                        "the project reaches outside its own directory: {}",
-                        list.join("; ")
-                    ),
+                    message,
                     hint: Some("run `zonekeep trust` before it is used".to_owned()),
                     ..at_problem(&At::Default, found)
                 });
@@ -197,6 +244,7 @@ fn inspect(project: &Project, found: &mut Findings) -> Result<(), Failure> {
         }
         Err(error) => return Err(error.into()),
     }
+    warn_other_directories(project, found);
     warn_hard_links(project, &state, found);
     warn_deletions(project, found);
     for (at, message) in unusable_secrets(project) {
@@ -294,6 +342,40 @@ fn inspect(project: &Project, found: &mut Findings) -> Result<(), Failure> {
         });
     }
     Ok(())
+}
+
+/// Warns about zones below the sandbox root that are empty, where the project has a directory
+/// with files at the path that the file names: `sandbox.mode` was probably forgotten.
+fn warn_other_directories(project: &Project, found: &mut Findings) {
+    let policy = &project.policy;
+    if policy.layout.is_written() {
+        return;
+    }
+    let has_files =
+        |dir: &Path| std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
+    for zone in policy.zones.iter().filter(|zone| zone.create && zone.path.is_written()) {
+        let dir = &zone.path.value;
+        let Ok(below) = dir.strip_prefix(&policy.root.value) else { continue };
+        if has_files(dir) || !has_files(&project.dir.join(below)) {
+            continue;
+        }
+        let (own, meant) = (dir.strip_prefix(&project.dir).unwrap_or(dir), below.display());
+        let message = format!(
+            "the zone '{}' is the empty directory {}, not ./{meant} of the project",
+            zone.name,
+            own.display()
+        );
+        let hint = format!(
+            "write `mode: direct` below `sandbox:` if ./{meant} is meant, else `mode: sandboxed`"
+        );
+        found.problems.push(Problem {
+            severity: Severity::Warning,
+            code: "other_directory",
+            message: visible(&message).to_string(),
+            hint: Some(visible(&hint).to_string()),
+            ..at_problem(&zone.path.at, found)
+        });
+    }
 }
 
 /// Warns about files in writable zones that have other names outside.

@@ -10,7 +10,7 @@ use zonekeep::approve::{AllNo, visible};
 use zonekeep::command::{Command, Confine, Planned};
 use zonekeep::confine::Layers;
 use zonekeep::confine::ladder;
-use zonekeep::confine::plan::{Backend, Gateway, Network, Plan, Role};
+use zonekeep::confine::plan::{Backend, Gateway, Network, Plan, Role, ZoneRules};
 use zonekeep::confine::probe::{self, Offer};
 use zonekeep::confine::prove::{self, Check};
 use zonekeep::confine::strength::{self, Held, Rule, Strength};
@@ -18,7 +18,7 @@ use zonekeep::confine::tree::{Launcher, Tree};
 use zonekeep::policy::Mode;
 use zonekeep::policy::config::{Overrides, ZoneFlag};
 use zonekeep::policy::policy::BackendChoice;
-use zonekeep::{Project, Sandbox, Session, StateDir};
+use zonekeep::{Project, ProjectError, Sandbox, Session, StateDir};
 
 use crate::failure::{Failure, NEGATIVE, UNSAFE, USAGE, answer_in_json};
 use crate::output;
@@ -57,6 +57,12 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         })
     });
     let named = named.transpose()?;
+    let organisation = zonekeep::organisation::read().map_err(ProjectError::from)?;
+    let organisation = organisation.map(|held| Bounds {
+        file: held.file().to_owned(),
+        keys: held.keys().collect(),
+        narrowed: args.project.load().map(|project| narrowed_keys(&project)).unwrap_or_default(),
+    });
     let launcher = Launcher::find()
         .ok_or_else(|| Failure::message(UNSAFE, "no program was found that builds sandboxes"))?;
     let backends = probe::all(&launcher);
@@ -73,7 +79,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     };
     let holds = strongest.is_some() && examined.as_ref().is_some_and(Examined::holds);
     let enforced = examined.as_ref().is_some_and(Examined::enforces_all);
-    let report = Report { holds, confined: strongest.is_some(), enforced, backends, examined };
+    let confined = strongest.is_some();
+    let report = Report { holds, confined, enforced, organisation, backends, examined };
     match args.json {
         true => output::json(&report)?,
         false => output::text(&visible(&report.text()))?,
@@ -92,8 +99,25 @@ struct Report {
     /// Whether the examined one fully enforces the essential rules, so that
     /// commands run under it without `--accept-weaker`.
     enforced: bool,
+    /// The keys that the organisation's file bounds, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    organisation: Option<Bounds>,
     backends: Vec<Offer>,
     examined: Option<Examined>,
+}
+
+/// The organisation's file.
+#[derive(Serialize)]
+struct Bounds {
+    file: String,
+    /// The keys that it bounds.
+    keys: Vec<&'static str>,
+    /// The keys of this project that are looser.
+    narrowed: Vec<String>,
+}
+
+fn narrowed_keys(project: &Project) -> Vec<String> {
+    project.narrowed.iter().map(|one| one.key.clone()).collect()
 }
 
 /// What was found about one backend.
@@ -240,15 +264,23 @@ impl Scratch {
 
     fn open(&self, backend: Backend) -> Result<Sandbox, Failure> {
         let dir = self.0.join("project");
+        let mut set = vec![("sandbox.backend".to_owned(), backend.to_string())];
+        // Examined is the machine: no directory at all is within every organisation's bounds.
+        let organisation = zonekeep::organisation::read().map_err(ProjectError::from)?;
+        let bounded = organisation.is_some_and(|held| held.dirs().is_some());
         let zone = |name: &str, mode| -> Result<ZoneFlag, Failure> {
             let path = dir.join(name);
             std::fs::create_dir(&path)?;
             Ok(ZoneFlag { name: name.to_owned(), path, mode: Some(mode) })
         };
-        let overrides = Overrides {
-            zones: vec![zone("read", Mode::Ro)?, zone("write", Mode::Rw)?],
-            set: vec![("sandbox.backend".to_owned(), backend.to_string())],
+        let zones = match bounded {
+            true => {
+                set.push(("sandbox.zones".to_owned(), "{}".to_owned()));
+                Vec::new()
+            }
+            false => vec![zone("read", Mode::Ro)?, zone("write", Mode::Rw)?],
         };
+        let overrides = Overrides { zones, set, ..Overrides::default() };
         let project = Project::at(&dir, &overrides)?;
         let state = StateDir::at(self.0.join("state"));
         Ok(Session::open_with(&project, &state, AllNo, Confine::default())?.sandbox())
@@ -274,6 +306,16 @@ impl Report {
         if let Some(examined) = &self.examined {
             text.push('\n');
             examined.show(&mut text);
+        }
+        if let Some(Bounds { file, keys, narrowed }) = &self.organisation {
+            let listed = |keys: &[&str]| match keys.is_empty() {
+                true => "nothing".to_owned(),
+                false => keys.join(", "),
+            };
+            text.push_str("\nOrganisation\n");
+            wrap(&mut text, &format!("  {file} bounds: "), &listed(keys), 2);
+            let narrowed: Vec<&str> = narrowed.iter().map(String::as_str).collect();
+            wrap(&mut text, "  narrows here: ", &listed(&narrowed), 2);
         }
         text.push('\n');
         text.push_str(&self.verdict());
@@ -358,7 +400,7 @@ impl Examined {
         if !self.strength.is_empty() {
             text.push_str("\nRules\n");
         }
-        for row in &self.strength {
+        for (n, row) in self.strength.iter().enumerate() {
             let held = match row.held {
                 Held::Full => "full",
                 Held::Partly => "PARTLY",
@@ -367,6 +409,12 @@ impl Examined {
             let note = row.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
             let says = format!("{}{note}", row.by);
             wrap(text, &format!("  {:<22} {held:<7}", row.rule), &says, 32);
+            let remedy = strength::remedy(self.backend, row);
+            let next = self.strength.get(n + 1);
+            let next = next.and_then(|next| strength::remedy(self.backend, next));
+            if let Some(remedy) = remedy.filter(|_| remedy != next) {
+                wrap(text, &format!("{:32}to raise: ", ""), remedy, 34);
+            }
         }
         if !self.proof.is_empty() {
             text.push_str("\nProof: what a confined process tried\n");
@@ -445,12 +493,20 @@ fn wrap(text: &mut String, start: &str, says: &str, indent: usize) {
 
 /// Returns what a backend enforces, with what it would of a list of hosts.
 fn all_strength(plan: &Plan, layers: &Layers) -> Vec<Strength> {
+    let rules = ZoneRules { keep_names: vec!["/".into()], ..plan.rules.clone() };
+    let network = Network::Gate(Gateway::default());
     let mut rows = strength::strength(plan, Some(layers));
-    let listed = Plan { network: Network::Gate(Gateway::default()), ..plan.clone() };
-    let listed = strength::strength(&listed, Some(layers)).into_iter();
-    let at =
-        rows.iter().position(|row| row.rule == Rule::NetworkOff).map_or(rows.len(), |at| at + 1);
-    rows.splice(at..at, listed.filter(|row| row.rule == Rule::NetworkList));
+    // Rules that only some projects have.
+    let others = Plan { network, rules, ..plan.clone() };
+    let others = strength::strength(&others, Some(layers));
+    let pairs = [(Rule::NetworkOff, Rule::NetworkList), (Rule::HardLinks, Rule::BlockedDeletion)];
+    for (after, rule) in pairs {
+        if rows.iter().any(|row| row.rule == rule) {
+            continue;
+        }
+        let at = rows.iter().position(|row| row.rule == after).map_or(rows.len(), |at| at + 1);
+        rows.splice(at..at, others.iter().filter(|row| row.rule == rule).cloned());
+    }
     rows
 }
 

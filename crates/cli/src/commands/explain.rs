@@ -2,13 +2,18 @@
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use serde::Serialize;
+use zonekeep::Sandbox;
 use zonekeep::approve::visible;
 use zonekeep::explain::connect::explain_connect;
 use zonekeep::explain::line::explain_line;
 use zonekeep::explain::run::explain_run;
 use zonekeep::explain::{Explanation, explain};
 use zonekeep::policy::Verb;
+use zonekeep::policy::organisation::Organisation;
+use zonekeep::policy::tighten::Withheld;
 use zonekeep_worker::{Registry, explain_worker};
 
 use super::run::ConfineArgs;
@@ -46,6 +51,9 @@ pub(crate) struct Args {
     /// Print the explanation as JSON
     #[arg(long)]
     json: bool,
+    /// After `explain run -- COMMAND`, list every directory, variable and backend
+    #[arg(long)]
+    all: bool,
     #[command(flatten)]
     confine: ConfineArgs,
     /// The command whose plan is shown, after `explain run`
@@ -63,8 +71,9 @@ enum Explained {
     Connect,
 }
 
-pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
+pub(crate) fn run(mut args: Args) -> Result<ExitCode, Failure> {
     answer_in_json(args.json);
+    args.confine.prepare()?;
     let usage = |text: &str| Err(Failure::message(USAGE, text));
     if args.from.is_some() && !matches!(args.verb, Explained::Worker) {
         return usage("--from is for `explain worker`");
@@ -79,7 +88,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
             return match (&args.path, args.command.is_empty()) {
                 (Some(line), true) => explain_text(&args, line),
                 (None, false) if args.cwd.is_none() => {
-                    plan(&args.confine, &args.command, args.json)
+                    plan(&args.confine, &args.command, shown(args.json, args.all))
                 }
                 (None, false) => {
                     usage("--cwd is for a command line, not for a command behind two dashes")
@@ -98,12 +107,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     };
     let sandbox = args.confine.open()?;
     let explanation = explain(&sandbox, verb, &path);
-    if args.json {
-        output::json(&explanation)?;
-    } else {
-        output::text(&visible(&show(&explanation)))?;
-    }
-    Ok(ExitCode::SUCCESS)
+    print(args.json, &explanation, &show(&explanation), &Bounds::of(&sandbox))
 }
 
 /// Prints whether commands reach a host.
@@ -111,12 +115,9 @@ fn connect(args: &Args) -> Result<ExitCode, Failure> {
     let Some(host) = args.path.as_deref().filter(|_| args.command.is_empty()) else {
         return Err(Failure::message(USAGE, "no host is named"));
     };
-    let explained = explain_connect(&args.confine.open()?, host);
-    match args.json {
-        true => output::json(&explained)?,
-        false => output::text(&visible(&show(&explained)))?,
-    }
-    Ok(ExitCode::SUCCESS)
+    let sandbox = args.confine.open()?;
+    let explained = explain_connect(&sandbox, host);
+    print(args.json, &explained, &show(&explained), &Bounds::of(&sandbox))
 }
 
 /// Prints what a call of a worker would end in.
@@ -128,36 +129,102 @@ fn worker(args: &Args) -> Result<ExitCode, Failure> {
     let registry = Registry::find(&project).map_err(registry_failure)?;
     let explained = explain_worker(&registry, &project.policy, name, args.from.as_deref())
         .map_err(registry_failure)?;
-    match args.json {
-        true => output::json(&explained)?,
-        false => output::text(&visible(&explained.to_string()))?,
-    }
-    Ok(ExitCode::SUCCESS)
+    let bounds = Bounds::new(&project.policy.organisations, &project.narrowed);
+    print(args.json, &explained, &explained.to_string(), &bounds)
 }
 
 /// Prints what the rules say about a command line of an agent's.
 fn explain_text(args: &Args, line: &str) -> Result<ExitCode, Failure> {
     let sandbox = args.confine.open()?;
     let explained = explain_line(&sandbox, line, args.cwd.as_deref());
-    match args.json {
-        true => output::json(&explained)?,
-        false => output::text(&visible(&explained.to_string()))?,
+    print(args.json, &explained, &explained.to_string(), &Bounds::of(&sandbox))
+}
+
+/// How much of a plan is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    Json,
+    All,
+    Short,
+}
+
+pub(super) fn shown(json: bool, all: bool) -> Shown {
+    match (json, all) {
+        (true, _) => Shown::Json,
+        (false, true) => Shown::All,
+        (false, false) => Shown::Short,
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Prints the plan of a command.
-pub(crate) fn plan(
+pub(super) fn plan(
     confine: &ConfineArgs,
     argv: &[OsString],
-    json: bool,
+    shown: Shown,
 ) -> Result<ExitCode, Failure> {
     let sandbox = confine.open()?;
-    let command = confine.command(argv)?;
+    let command = confine.command(&sandbox, argv)?;
     let explained = explain_run(&sandbox, &command).map_err(|error| Failure::new(UNSAFE, error))?;
-    match json {
-        true => output::json(&explained)?,
-        false => output::text(&visible(&explained.to_string()))?,
+    let text = if shown == Shown::All { explained.to_string() } else { explained.short() };
+    print(shown == Shown::Json, &explained, &text, &Bounds::of(&sandbox))
+}
+
+/// The organisation's file, where it is in force.
+#[derive(Serialize)]
+struct Bounds {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    organisation: Option<InForce>,
+}
+
+#[derive(Serialize)]
+struct InForce {
+    file: String,
+    /// The keys that were looser.
+    narrowed: Vec<String>,
+}
+
+impl Bounds {
+    fn of(sandbox: &Sandbox) -> Self {
+        Bounds::new(sandbox.organisations(), sandbox.narrowed())
+    }
+
+    fn new(organisations: &[Arc<Organisation>], narrowed: &[Withheld]) -> Self {
+        let organisation = organisations.last().map(|held| InForce {
+            file: held.file().to_owned(),
+            narrowed: narrowed.iter().map(|one| one.key.clone()).collect(),
+        });
+        Bounds { organisation }
+    }
+}
+
+/// Prints an explanation, and whether the organisation's file is in force.
+fn print(
+    json: bool,
+    explained: &impl Serialize,
+    text: &str,
+    bounds: &Bounds,
+) -> Result<ExitCode, Failure> {
+    #[derive(Serialize)]
+    struct Whole<'a, T> {
+        #[serde(flatten)]
+        explained: &'a T,
+        #[serde(flatten)]
+        bounds: &'a Bounds,
+    }
+    if json {
+        match &bounds.organisation {
+            Some(_) => output::json(&Whole { explained, bounds })?,
+            None => output::json(explained)?,
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    output::text(&visible(text))?;
+    if let Some(InForce { file, narrowed }) = &bounds.organisation {
+        let narrowed = match narrowed.is_empty() {
+            true => "narrows nothing of this project".to_owned(),
+            false => format!("narrows {}", narrowed.join(", ")),
+        };
+        output::text(&visible(&format!("  organisation: {file} is in force and {narrowed}")))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -215,7 +282,7 @@ fn show(explanation: &Explanation) -> String {
 }
 
 /// Writes a word so that a shell reads it as one.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%=".contains(c);
     match word.chars().all(plain) {
         true => word.to_owned(),

@@ -12,17 +12,18 @@ use crate::output;
 
 /// Write a commented zonekeep.yaml to start from
 ///
-/// Nothing that exists is overwritten.
+/// Nothing that exists is overwritten. In a git repository the template is `repo`, unless
+/// another one is named.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Where; the current directory if left out
     dir: Option<PathBuf>,
-    /// What to start from
-    #[arg(long, value_enum, default_value_t = Template::Minimal)]
-    template: Template,
+    /// What to start from: repo in a git repository, else minimal
+    #[arg(long, value_enum)]
+    template: Option<Template>,
 }
 
-#[derive(clap::ValueEnum, Clone, Copy)]
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
 enum Template {
     /// One directory to read, one to write
     Minimal,
@@ -55,7 +56,11 @@ fn files(template: Template) -> &'static [(&'static str, &'static str)] {
 pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     let is_here = args.dir.is_none();
     let dir = args.dir.unwrap_or_else(|| PathBuf::from("."));
-    let files = files(args.template);
+    let template = args.template.unwrap_or_else(|| {
+        let is_repository = dir.join(".git").symlink_metadata().is_ok();
+        if is_repository { Template::Repo } else { Template::Minimal }
+    });
+    let files = files(template);
     // Looks first, so that a refusal leaves nothing half done.
     for (name, _) in files.iter().filter(|(name, _)| !name.ends_with('/')) {
         if fs::symlink_metadata(dir.join(name)).is_ok() {
@@ -87,6 +92,12 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     output::text(&format!(
         "next: {there}edit zonekeep.yaml, then run `zonekeep check` and `zonekeep tool list_files '{{\"path\": \"/\"}}'`",
     ))?;
+    if template == Template::Repo {
+        output::text(
+            "to give it to an agent: `zonekeep mcp install claude-code`, or another client \
+             (`zonekeep mcp install --help` lists them)",
+        )?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

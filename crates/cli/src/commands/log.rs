@@ -223,7 +223,16 @@ fn follow(args: &Args, files: &[PathBuf], mut ends: Vec<u64>) -> Result<(), Fail
 }
 
 fn print(record: &Record, as_json: bool) -> Result<(), Failure> {
-    if as_json { output::json_line(record) } else { output::text(&show(record)) }
+    if as_json {
+        output::json_line(record)?
+    } else {
+        output::text(&show(record))?
+    }
+    if output::is_closed() {
+        // No reader is left, and `--follow` has no other end.
+        std::process::exit(0);
+    }
+    Ok(())
 }
 
 /// Writes a record on one line: when, what, the verdict, how it ended and why.

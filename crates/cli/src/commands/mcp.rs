@@ -1,5 +1,6 @@
 //! `zonekeep mcp`: serves the sandbox to clients of the Model Context Protocol.
 
+use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,7 +14,9 @@ use zonekeep::approve::{
 
 use crate::failure::{Failure, USAGE};
 use crate::mcp::{self, Asking, Http, Serving, install, wrap};
-use crate::project_args::{ProjectArgs, WeakerArgs, state, time, unfit};
+use crate::project_args::{
+    DirArgs, NotifyArgs, ProjectArgs, WeakerArgs, announced, state, time, unfit,
+};
 
 /// Serve the sandbox to an agent by the Model Context Protocol
 ///
@@ -23,6 +26,7 @@ use crate::project_args::{ProjectArgs, WeakerArgs, state, time, unfit};
 ///
 /// Examples:
 ///   claude mcp add zonekeep -- zonekeep mcp
+///   zonekeep mcp --rw .
 ///   zonekeep mcp --worker review.worker
 ///   zonekeep mcp --http 127.0.0.1:7333 --token-file ~/.config/zonekeep/token
 #[derive(clap::Args)]
@@ -30,6 +34,8 @@ use crate::project_args::{ProjectArgs, WeakerArgs, state, time, unfit};
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Sub>,
+    #[command(flatten)]
+    dirs: DirArgs,
     #[command(flatten)]
     project: ProjectArgs,
     #[command(flatten)]
@@ -46,6 +52,8 @@ pub(crate) struct Args {
     /// How long an answer may take, such as 30s (5m if left out)
     #[arg(long, value_name = "TIME")]
     answer_within: Option<String>,
+    #[command(flatten)]
+    notify: NotifyArgs,
     /// Serve on a port instead, such as 127.0.0.1:7333
     #[arg(long, value_name = "ADDR", requires = "token_file")]
     http: Option<SocketAddr>,
@@ -63,6 +71,7 @@ pub(crate) struct Args {
 #[derive(clap::Subcommand)]
 enum Sub {
     Install(install::Args),
+    Uninstall(install::uninstall::Args),
     Wrap(Box<wrap::Args>),
 }
 
@@ -113,12 +122,25 @@ impl Approver for Perhaps {
     }
 }
 
-pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
+pub(crate) fn run(mut args: Args) -> Result<ExitCode, Failure> {
     match args.command {
         Some(Sub::Install(args)) => return install::run(args),
+        Some(Sub::Uninstall(args)) => return install::uninstall::run(args),
         Some(Sub::Wrap(args)) => return wrap::run(*args),
         None => {}
     }
+    if args.http.is_none() && io::stdin().is_terminal() {
+        return Err(Failure::message(
+            USAGE,
+            "stdin is a terminal: `zonekeep mcp` is a server that an MCP client starts and talks \
+             to over stdin and stdout",
+        )
+        .hint(
+            "`zonekeep mcp install CLIENT` sets a client up (claude-code, codex, cursor …); \
+             `zonekeep tool` calls the same tools by hand; --http serves on a port",
+        ));
+    }
+    args.project.dirs = args.dirs;
     let within = match &args.answer_within {
         Some(text) => time("--answer-within", text)?,
         None => Duration::from_secs(5 * 60),
@@ -138,6 +160,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         Who::Socket => Asking::Socket,
         Who::All | Who::None | Who::Program(_) => Asking::Itself,
     };
+    let notifier = args.notify.open()?;
+    let notify = notifier.clone();
     let answering = Box::new(move || {
         let approver: Box<dyn Approver> = match &who {
             Who::All => Box::new(AllYes),
@@ -149,7 +173,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
                     Who::Client => Box::new(Perhaps(Arc::clone(&socket))),
                     _ => Box::new(Arc::clone(&socket)),
                 };
-                return Ok((approver, Some(socket)));
+                return Ok((announced(approver, notify.as_ref()), Some(socket)));
             }
         };
         Ok((approver, None))
@@ -164,6 +188,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         answering,
         within,
         http,
+        notifier,
     })?;
     Ok(ExitCode::SUCCESS)
 }

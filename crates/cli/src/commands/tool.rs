@@ -13,9 +13,9 @@ use zonekeep::{Error, Sandbox};
 
 use crate::failure::{Failure, NEGATIVE, UNSAFE, USAGE, answer_in_json, hint_for};
 use crate::output;
-use crate::project_args::SandboxArgs;
+use crate::project_args::{DirArgs, SandboxArgs};
 
-/// Call a tool as an agent would, or list the tools
+/// Call a tool as an agent would; without a name, list the tools
 ///
 /// Prints what the agent would read. Exit status: 0 done, 1 refused or failed,
 /// 2 wrong usage, 125 when zonekeep could not act safely.
@@ -23,6 +23,7 @@ use crate::project_args::SandboxArgs;
 /// Examples:
 ///   zonekeep tool
 ///   zonekeep tool read_file '{"path": "/input/notes.md"}'
+///   zonekeep tool --rw . list_files '{"path": "."}'
 ///   echo '{"path": "/output/a.md", "content": "hello"}' | zonekeep tool write_file -
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -35,11 +36,14 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    dirs: DirArgs,
+    #[command(flatten)]
     sandbox: SandboxArgs,
 }
 
-pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
+pub(crate) fn run(mut args: Args) -> Result<ExitCode, Failure> {
     answer_in_json(args.json);
+    args.sandbox.project.dirs = args.dirs;
     let sandbox = args.sandbox.open()?;
     match args.name {
         None => list(&sandbox, args.json),
@@ -55,12 +59,11 @@ fn list(sandbox: &Sandbox, as_json: bool) -> Result<ExitCode, Failure> {
     }
     let mut text = String::new();
     for tool in tools {
-        let schema = serde_json::to_string_pretty(&tool.schema()).unwrap_or_default();
-        text.push_str(&format!("{}\n  {}\n", tool.name, tool.description));
-        text.extend(schema.lines().map(|line| format!("  {line}\n")));
-        text.push('\n');
+        let first = tool.description.split_inclusive(". ").next().unwrap_or_default();
+        text.push_str(&format!("{:<13} {}\n", tool.name, first.trim_end()));
     }
-    output::text(text.trim_end())?;
+    text.push_str("\n`zonekeep tool --json` has the arguments of each.");
+    output::text(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,16 +6,19 @@ use std::process::ExitCode;
 
 use zonekeep::Session;
 use zonekeep::approve::visible;
-use zonekeep::trust::TrustStore;
+use zonekeep::explain::connect::look_up_presets;
+use zonekeep::explain::run::HostLine;
+use zonekeep::trust::{Standing, TrustStore};
 
 use crate::failure::{Failure, NEGATIVE, UNSAFE};
 use crate::output;
 use crate::project_args::{ProjectArgs, state};
 
-/// Let a project file reach outside its own directory
+/// Let a project file reach outside its own directory, and running servers use its rules
 ///
-/// Shows what the file opens and asks. The answer holds for exactly this file,
-/// with exactly this content, opening exactly this.
+/// Shows what the file opens, with the hosts of its network presets, and the rules that it
+/// loosens, and asks. The answer holds for this file until it opens more: comments and
+/// stricter values need no new one.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Do not ask
@@ -30,32 +33,75 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     let state = state()?;
     let reach = Session::reach(&project, &state)?;
     let store = TrustStore::new(&state);
-    if reach.is_empty() {
-        let mut text =
-            "This project stays inside its own directory; there is nothing to trust.".to_owned();
-        // A server that runs waits for this before it uses looser rules.
-        if project.file.is_some() {
-            store.trust(&project, &reach)?;
-            text.push_str("\nServers that are running use the file as it is now.");
-        }
-        output::text(&text)?;
+    let standing = store.standing(&project, &reach);
+    if standing == Standing::Trusted {
+        let text = match reach.is_empty() {
+            true => {
+                "This project stays inside its own directory, and its rules are nowhere looser \
+                     than those you have trusted."
+            }
+            false => "This project file is trusted already.",
+        };
+        output::text(text)?;
         return Ok(ExitCode::SUCCESS);
     }
-    if store.is_trusted(&project, &reach) {
-        output::text("This project file is trusted already.")?;
+    let looser = store.looser(&project, &reach);
+    let is_changed = matches!(standing, Standing::Changed(_));
+    if reach.is_empty() && looser.is_empty() && !is_changed {
+        let text = match project.file {
+            Some(_) => {
+                "This project stays inside its own directory, and its rules are nowhere \
+                        looser than the defaults; there is nothing to trust."
+            }
+            None => "This project stays inside its own directory; there is nothing to trust.",
+        };
+        output::text(text)?;
         return Ok(ExitCode::SUCCESS);
     }
     let file = project.file.as_deref().unwrap_or(&project.dir);
-    let mut text = format!("{} lets agents\n", file.display());
+    let mut text = match reach.is_empty() {
+        true => format!("{} stays inside its own directory\n", file.display()),
+        false => format!("{} lets agents\n", file.display()),
+    };
     for reach in &reach {
         text.push_str(&format!("  {}  ({})\n", reach.what.replace('\n', "\\n"), reach.at));
     }
+    let presets = look_up_presets(&project, &state);
+    for HostLine { host, from } in presets.hosts {
+        text.push_str(&format!("    host: {}\n", format!("{host} ({from})").replace('\n', "\\n")));
+    }
+    for warning in presets.warnings {
+        text.push_str(&format!("    {}\n", warning.replace('\n', "\\n")));
+    }
+    if let Standing::Changed(changes) = &standing {
+        text.push_str(&format!("Since you trusted it last:{changes}\n"));
+    }
+    for (title, rules) in [
+        ("Running servers withhold until you trust it", &looser.withheld),
+        ("May be looser than the defaults", &looser.than_defaults),
+    ] {
+        if !rules.is_empty() {
+            text.push_str(&format!("{title}:\n"));
+        }
+        for rule in rules {
+            text.push_str(&format!("  {}\n", rule.replace('\n', "\\n")));
+        }
+    }
     output::text(&visible(&text))?;
+    if !args.yes && output::is_closed() {
+        return Err(Failure::message(
+            UNSAFE,
+            "the list could not be shown: standard output is closed",
+        ));
+    }
     if !args.yes && !ask()? {
         return Err(Failure::message(NEGATIVE, "not trusted"));
     }
     store.trust(&project, &reach)?;
-    output::text("Trusted. If the file changes, it has to be trusted again.")?;
+    output::text(
+        "Trusted. Servers that are running use the file as it is now. If the file opens more, it \
+         has to be trusted again.",
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 

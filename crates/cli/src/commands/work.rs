@@ -18,7 +18,7 @@ use zonekeep_worker::{
 };
 
 use crate::failure::{Failure, NEGATIVE, UNSAFE, USAGE, answer_in_json};
-use crate::project_args::{ApproveArgs, ProjectArgs, WeakerArgs, state};
+use crate::project_args::{ApproveArgs, DirArgs, ProjectArgs, WeakerArgs, state};
 use crate::view::View;
 use crate::{output, report};
 
@@ -91,6 +91,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     weaker: WeakerArgs,
     #[command(flatten)]
+    dirs: DirArgs,
+    #[command(flatten)]
     project: ProjectArgs,
     #[command(flatten)]
     approve: ApproveArgs,
@@ -99,7 +101,7 @@ pub(crate) struct RunArgs {
 pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     answer_in_json(args.json);
     if args.list {
-        return list(&args.run.project, args.json);
+        return list(&args.run.project(), args.json);
     }
     let resume = args.resume.as_deref();
     let worker = args.worker.as_deref().filter(|_| resume.is_none());
@@ -205,6 +207,11 @@ pub(crate) fn stop_on_signals(stop: &Stop) -> Result<(), Failure> {
 }
 
 impl RunArgs {
+    /// Returns the flags that choose the project and its directories.
+    fn project(&self) -> ProjectArgs {
+        ProjectArgs { dirs: self.dirs.clone(), ..self.project.clone() }
+    }
+
     /// Opens the project, and somebody who runs its workers. Where the first
     /// worker defines zones itself, the project gets them.
     pub(crate) fn open(
@@ -213,7 +220,7 @@ impl RunArgs {
         stop: &Stop,
         view: &View,
     ) -> Result<Runner, Failure> {
-        let mut project = self.project.load()?;
+        let mut project = self.project().load()?;
         self.approve.override_auto(&mut project);
         let mut registry = Registry::find(&project).map_err(registry_failure)?;
         if let Some(worker) = worker {

@@ -101,6 +101,7 @@ impl Server {
                 self.close(&request, None, "what would be done keeps changing").await;
                 return Ok(Came::To(Err(Error::Open(request))));
             }
+            self.notify();
             let asked = match self.asks(context) {
                 Asks::Again => {
                     let (asked, given_up) = self.sealed().ask(&call, &request, given)?;
@@ -160,7 +161,7 @@ impl Server {
         let (begun, mut outdated) = tokio::sync::oneshot::channel();
         let thread = tokio::task::spawn_blocking(move || {
             let _running = running;
-            let InUse { sandbox, outdated } = rules.use_now();
+            let InUse { sandbox, outdated } = rules.use_now()?;
             let _ = begun.send(outdated);
             let mut sandbox = sandbox.stopped_by(&stop);
             if defers {

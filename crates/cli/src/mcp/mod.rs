@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use rmcp::service::serve_server;
 use tokio::signal::unix::{SignalKind, signal};
+use zonekeep::approve::Notifier;
 use zonekeep::command::Weaker;
 
 use self::desk::Desk;
@@ -49,6 +50,8 @@ pub(crate) struct Serving {
     pub(crate) answering: Answering,
     pub(crate) within: Duration,
     pub(crate) http: Option<Http>,
+    /// Announces questions.
+    pub(crate) notifier: Option<Arc<Notifier>>,
 }
 
 /// A port to serve on.
@@ -61,8 +64,8 @@ pub(crate) struct Http {
 
 /// Serves until the client is gone, or the program is told to end.
 pub(crate) fn serve(serving: Serving) -> Result<(), Failure> {
-    let Serving { project, worker, weaker, asking, overrides_auto, answering, within, http } =
-        serving;
+    let Serving { project, worker, weaker, asking, overrides_auto, answering, .. } = serving;
+    let Serving { within, http, notifier, .. } = serving;
     let rules = Arc::new(Rules::open(project, worker, weaker, overrides_auto, answering)?);
     let token = http.as_ref().map(|http| {
         let path = std::path::absolute(&http.token_file)?;
@@ -87,6 +90,7 @@ pub(crate) fn serve(serving: Serving) -> Result<(), Failure> {
         Arc::clone(&news),
         asking,
         within,
+        notifier,
     )
     .map_err(|error| Failure { status: UNSAFE, error, hint: None })?;
     let served = runtime.block_on(async {

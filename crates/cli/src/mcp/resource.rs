@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use zonekeep::audit;
 use zonekeep::files::Fault;
 use zonekeep::files::list::GlobOptions;
-use zonekeep::policy::{Approval, Zone};
+use zonekeep::policy::{Approval, Spot, Zone};
 use zonekeep::{Error, Sandbox, Watch};
 
 use super::call::{Came, Repeated, cancelled};
@@ -145,11 +145,11 @@ pub(super) async fn list(
     let work = move |sandbox: &Sandbox| {
         let mut found = Vec::new();
         let view = sandbox.grant().view();
-        let mut zones: Vec<&str> = view
+        let mut zones: Vec<String> = view
             .mounts()
             .iter()
             .filter(|mount| looks_freely(&mount.zone))
-            .map(|mount| mount.zone.name.as_str())
+            .map(|mount| mount.path().to_string())
             .collect();
         zones.sort_unstable();
         for zone in zones {
@@ -158,14 +158,14 @@ pub(super) async fn list(
                 break;
             }
             let options = GlobOptions { limit, ..GlobOptions::default() };
-            match sandbox.find(&format!("/{zone}"), "**/*", &options) {
+            match sandbox.find(&zone, "**/*", &options) {
                 // A name that is no plain text has no spelling of its own.
                 Ok(paths) => found.extend(
                     paths
                         .paths
                         .iter()
                         .filter(|path| !path.contains('\\'))
-                        .map(|path| format!("{zone}/{path}")),
+                        .map(|path| format!("{}/{path}", zone.trim_start_matches('/'))),
                 ),
                 // What was taken away meanwhile is not there.
                 Err(Error::Denied(_)) => {}
@@ -259,6 +259,7 @@ async fn records(server: &Server, uri: String) -> Result<ReadResourceResponse, E
     let Some(_turn) = server.desk().turn(false).await else { return Err(cancelled()) };
     let (rules, state) = (server.rules(), server.state().clone());
     let reading = tokio::task::spawn_blocking(move || -> std::io::Result<String> {
+        rules.use_now().map_err(std::io::Error::other)?;
         let sessions = rules.sessions();
         let path = audit::log_path(&state, rules.sandbox().project_dir());
         let mut newest = std::collections::VecDeque::new();
@@ -317,6 +318,9 @@ impl Watched {
     /// it is watched anew, if they let it.
     pub(super) fn changed(&self, rules: &Rules) -> bool {
         let Some(WatchedFile { path, held }) = &self.file else { return false };
+        if rules.refusal().is_err() {
+            return false;
+        }
         let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
         let version = rules.version();
         if held.0 != version {
@@ -334,12 +338,12 @@ pub(super) fn watch(rules: &Rules, uri: &str) -> Result<Watched, ErrorData> {
         None => return Err(unknown(uri)),
     };
     let version = rules.version();
-    let sandbox = rules.use_now().sandbox;
-    let free = sandbox.grant().view().mounts().iter().any(|mount| {
-        let below = path.strip_prefix('/').and_then(|path| path.strip_prefix(&mount.zone.name));
-        below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
-            && looks_freely(&mount.zone)
-    });
+    let sandbox = rules.use_now().map_err(|error| refused(uri, &error))?.sandbox;
+    let view = sandbox.grant().view();
+    let spot = view.parse(&path).ok().and_then(|path| view.locate(&path));
+    let free = matches!(
+        spot, Some(Spot::In { mount, .. }) if looks_freely(&view.mounts()[mount].zone)
+    );
     if !free && sandbox.can_read(&path) {
         return Err(ErrorData::invalid_params(
             "this needs the user's approval: read it instead",

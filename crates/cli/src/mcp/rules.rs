@@ -2,7 +2,12 @@
 //! change. What cannot be used changes nothing, and what may be looser waits until the
 //! user has trusted the file: a checkout changes it, too, and an agent may have committed
 //! what is checked out.
+//!
+//! The organisation's file is watched apart from the project's. Every version that the server
+//! has read stays in force until it is started again, so that none is loosened; while the file
+//! cannot be used, everything is refused.
 
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,10 +19,11 @@ use zonekeep::command::{Confine, JobState, Weaker};
 use zonekeep::confine::plan::Access;
 use zonekeep::policy::config::Overrides;
 use zonekeep::policy::guard::{Guard, Reach};
+use zonekeep::policy::organisation::Organisation;
 use zonekeep::policy::tighten::Withheld;
-use zonekeep::policy::{Grant, Needs, RelPath};
+use zonekeep::policy::{Grant, Needs, RelPath, Spot};
 use zonekeep::trust::TrustStore;
-use zonekeep::{Project, Sandbox, Session, audit, tools};
+use zonekeep::{Error, Project, ProjectError, Sandbox, Session, audit, organisation, tools};
 
 use super::say::say;
 use crate::failure::{Failure, NEGATIVE, UNSAFE};
@@ -77,6 +83,21 @@ impl Origin {
         self.file.as_deref().into_iter().chain(self.worker.as_deref())
     }
 
+    /// Reads the project again.
+    fn read(&self) -> Result<Project, Failure> {
+        let Some(file) = &self.file else {
+            let project = Project::at(&self.dir, &self.overrides)?;
+            return match project.file {
+                None => Ok(project),
+                Some(_) => Err(Failure::message(
+                    UNSAFE,
+                    "there is a project file now, which the server did not start with",
+                )),
+            };
+        };
+        Ok(Project::as_if(&self.dir, file, &self.overrides)?)
+    }
+
     /// Returns a project that was read as it would be opened, and what the worker needs.
     fn prepare(&self, project: Project) -> Result<(Project, Option<Needs>), Failure> {
         let (mut project, worker) = with_worker(project, self.worker.as_deref())?;
@@ -130,6 +151,9 @@ impl Drop for Running {
 
 struct InForce {
     sandbox: Sandbox,
+    /// The project that the sandbox was opened with, or would be.
+    project: Project,
+    bounds: Bounds,
     /// What the worker file needs, and what it needed before: none may be more than the
     /// one before it.
     needs: Vec<Needs>,
@@ -150,6 +174,16 @@ struct InForce {
     version: u64,
 }
 
+/// The organisation's file, as it was last seen.
+#[derive(Default)]
+struct Bounds {
+    seen: BoundStamps,
+    /// Another state, and since when it is like that.
+    settling: Option<(BoundStamps, Instant)>,
+    /// Why everything is refused, and when that was found out.
+    refused: Option<(String, Instant)>,
+}
+
 /// What holds for one call.
 pub(super) struct InUse {
     pub(super) sandbox: Sandbox,
@@ -160,14 +194,32 @@ pub(super) struct InUse {
 /// What tells one state of a file from another.
 type Stamp = Option<(u64, u64, i64, i64, i64, u64)>;
 
+/// The state of the organisation's file, to compare with a later one: its own, and the owners and
+/// modes of the directories above it.
+type BoundStamps = (Stamp, Vec<Option<(u64, u64, u32, u32)>>);
+
+fn bound_stamps() -> BoundStamps {
+    let path = Path::new(organisation::PATH);
+    // A link is no file of the organisation's, wherever it leads.
+    let facts = path.symlink_metadata().ok();
+    let above = path.ancestors().skip(1).map(|dir| {
+        let facts = dir.metadata().ok()?;
+        Some((facts.dev(), facts.ino(), facts.uid(), facts.mode()))
+    });
+    (facts.map(stamp_of), above.collect())
+}
+
 /// Returns where a file really lies.
 fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 fn stamp(path: &Path) -> Stamp {
-    let meta = path.metadata().ok()?;
-    Some((meta.dev(), meta.ino(), meta.mtime(), meta.mtime_nsec(), meta.ctime_nsec(), meta.size()))
+    path.metadata().ok().map(stamp_of)
+}
+
+fn stamp_of(meta: Metadata) -> (u64, u64, i64, i64, i64, u64) {
+    (meta.dev(), meta.ino(), meta.mtime(), meta.mtime_nsec(), meta.ctime_nsec(), meta.size())
 }
 
 impl Rules {
@@ -191,6 +243,7 @@ impl Rules {
         };
         // Looked at before it is read: what changes in between is a change.
         let files = origin.stamps();
+        let bounds = Bounds { seen: bound_stamps(), ..Bounds::default() };
         let project = args.load()?;
         let log = audit::log_path(&state()?, &project.dir);
         let log_before = log.metadata().map_or(0, |log| log.len());
@@ -202,6 +255,8 @@ impl Rules {
         let in_force = InForce {
             sessions: vec![sandbox.session_id().to_owned()],
             sandbox,
+            project,
+            bounds,
             needs,
             outdated: CancellationToken::new(),
             socket,
@@ -220,11 +275,23 @@ impl Rules {
         self.in_force.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks whether the files have changed, and returns what holds for a call.
-    pub(super) fn use_now(&self) -> InUse {
+    /// Looks whether the files have changed, and returns what holds for a call, unless
+    /// everything is refused.
+    pub(super) fn use_now(&self) -> Result<InUse, Error> {
         self.look();
+        self.refusal()?;
         let in_force = self.in_force();
-        InUse { sandbox: in_force.sandbox.clone(), outdated: in_force.outdated.clone() }
+        Ok(InUse { sandbox: in_force.sandbox.clone(), outdated: in_force.outdated.clone() })
+    }
+
+    /// Fails while everything is refused.
+    pub(super) fn refusal(&self) -> Result<(), Error> {
+        match &self.in_force().bounds.refused {
+            None => Ok(()),
+            Some((reason, _)) => {
+                Err(Error::Organisation { file: organisation::PATH, reason: reason.clone() })
+            }
+        }
     }
 
     fn commands(&self) -> MutexGuard<'_, Commands> {
@@ -248,17 +315,15 @@ impl Rules {
                 return Exposed::No;
             }
             // At the top of a zone, under a name that nobody may write, and no link.
-            let path = sandbox.agent_path(file).map(|path| path.to_string());
-            let below = path.as_deref().and_then(|path| path[1..].split_once('/'));
-            let guards = sandbox.grant().guards();
-            let is_guarded = |name: &str| {
-                let path = RelPath::root().join(name.as_bytes());
-                let entry = guards.find(&path, Reach::File);
-                entry.is_some_and(|entry| entry.guard.value == Guard::Deny)
+            let view = sandbox.grant().view();
+            let spot = sandbox.agent_path(file).and_then(|path| view.locate(&path));
+            let is_guarded = |path: &RelPath| {
+                let entry = sandbox.grant().guards().find(path, Reach::File);
+                entry.is_some_and(|entry| entry.guard.value == Guard::Block)
             };
-            match below {
-                Some((_, name))
-                    if !name.contains('/') && is_guarded(name) && real(file) == file =>
+            match spot {
+                Some(Spot::In { path, .. })
+                    if path.names().count() == 1 && is_guarded(&path) && real(file) == file =>
                 {
                     Exposed::Near
                 }
@@ -311,7 +376,12 @@ impl Rules {
     /// Looks whether the files have changed, and puts what they say in force. May
     /// take a while. Commands under the rules from before are ended.
     pub(super) fn look(&self) {
+        self.look_at_organisation();
         let mut in_force = self.in_force();
+        // Changes of the project's files stay news until they can be used.
+        if in_force.bounds.refused.is_some() {
+            return;
+        }
         let files = self.origin.stamps();
         let retry = in_force.broken.is_some_and(|since| since.elapsed() >= AGAIN);
         let is_news = files != in_force.files;
@@ -332,6 +402,14 @@ impl Rules {
                 in_force.settling = Some((files, Instant::now()));
                 return;
             }
+        }
+        // Other text, such as a comment, is no reason to end commands.
+        if is_news && self.is_equal(&in_force) {
+            in_force.files = files;
+            in_force.settling = None;
+            in_force.ending = false;
+            in_force.broken = None;
+            return;
         }
         match self.exposed(&in_force.sandbox) {
             Exposed::No => {}
@@ -363,40 +441,21 @@ impl Rules {
         // An empty file would be other rules, which nobody wrote.
         let lost = files.iter().any(|stamp| stamp.is_none_or(|stamp| stamp.5 == 0));
         in_force.files = files;
-        let opened = match (lost, &self.origin.file) {
-            (true, _) => Err(Failure::message(UNSAFE, "one of them is gone or empty")),
-            (false, Some(file)) => {
-                let project = Project::as_if(&self.origin.dir, file, &self.origin.overrides);
-                project
-                    .map_err(Failure::from)
-                    .and_then(|project| self.reopen(&in_force, project, is_news))
-            }
-            (false, None) => {
-                let project = Project::at(&self.origin.dir, &self.origin.overrides);
-                project.map_err(Failure::from).and_then(|project| match project.file {
-                    None => self.reopen(&in_force, project, is_news),
-                    Some(_) => Err(Failure::message(
-                        UNSAFE,
-                        "there is a project file now, which the server did not start with",
-                    )),
-                })
+        let opened = match lost {
+            true => Err(Failure::message(UNSAFE, "one of them is gone or empty")),
+            false => {
+                let project = self.origin.read();
+                project.and_then(|project| self.reopen(&in_force, project, is_news))
             }
         };
         match opened {
             Ok(None) => in_force.broken = Some(Instant::now()),
-            Ok(Some(Reopened { sandbox, needs, socket, withheld })) => {
-                // What the agent has read it still knows.
-                if let Some(by) = in_force.sandbox.tainted() {
-                    sandbox.taint(by);
-                }
-                in_force.sessions.push(sandbox.session_id().to_owned());
-                std::mem::take(&mut in_force.outdated).cancel();
-                let before = std::mem::replace(&mut in_force.sandbox, sandbox);
+            Ok(Some(Reopened { sandbox, project, needs, socket, withheld })) => {
+                let before = in_force.replace(sandbox, socket);
+                in_force.project = project;
                 in_force.needs = needs;
-                in_force.socket = socket;
                 in_force.broken = (!withheld.is_empty()).then(Instant::now);
                 in_force.untold = Some(if withheld.is_empty() { CHANGED } else { PARTLY });
-                in_force.version += 1;
                 drop(in_force);
                 before.background().close();
                 match withheld.is_empty() {
@@ -423,6 +482,113 @@ impl Rules {
         }
     }
 
+    /// Looks whether the organisation's file has changed. Another version is in force at once,
+    /// beside those from before; so a file that is gone or looser changes nothing. One that
+    /// cannot be used, or not with this project, refuses everything.
+    fn look_at_organisation(&self) {
+        let mut in_force = self.in_force();
+        let seen = bound_stamps();
+        let bounds = &mut in_force.bounds;
+        let is_news = seen != bounds.seen;
+        let retry = bounds.refused.as_ref().is_some_and(|(_, since)| since.elapsed() >= AGAIN);
+        match &bounds.settling {
+            _ if !is_news && !retry => {
+                bounds.settling = None;
+                return;
+            }
+            _ if !is_news => {}
+            Some((last, since)) if *last == seen => {
+                if since.elapsed() < SETTLED {
+                    return;
+                }
+            }
+            _ => {
+                bounds.settling = Some((seen, Instant::now()));
+                return;
+            }
+        }
+        bounds.settling = None;
+        bounds.seen = seen;
+        match self.rebound(&mut in_force) {
+            Err(failure) => {
+                let reason = failure.error.to_string();
+                let known = in_force.bounds.refused.as_ref().is_some_and(|(was, _)| *was == reason);
+                in_force.bounds.refused = Some((reason.clone(), Instant::now()));
+                std::mem::take(&mut in_force.outdated).cancel();
+                in_force.sandbox.background().stop_all();
+                drop(in_force);
+                if !known {
+                    say(&format!(
+                        "everything is refused because of {}, until it is corrected or the server \
+                         is started again: {reason}",
+                        organisation::PATH
+                    ));
+                }
+            }
+            Ok(Some((sandbox, socket))) => {
+                let before = in_force.replace(sandbox, socket);
+                in_force.bounds.refused = None;
+                in_force.untold = Some(CHANGED);
+                drop(in_force);
+                before.background().close();
+                say(&format!(
+                    "{} has changed, and its rules are in force; those that it had before stay in \
+                     force until a new start",
+                    organisation::PATH
+                ));
+            }
+            Ok(None) => {
+                let was_refused = in_force.bounds.refused.take().is_some();
+                let held = !in_force.sandbox.organisations().is_empty();
+                drop(in_force);
+                if was_refused || held {
+                    say(&format!(
+                        "{} has changed; the rules that it had before stay in force until a new \
+                         start",
+                        organisation::PATH
+                    ));
+                }
+            }
+        }
+    }
+
+    /// Holds the project in force to the organisation's file as it is now. Returns what was
+    /// opened, where that is another version of it.
+    fn rebound(&self, in_force: &mut InForce) -> Result<Option<Opened>, Failure> {
+        if let Some(now) = organisation::read().map_err(ProjectError::from)? {
+            in_force.project.bound_by(&Arc::new(now));
+        }
+        let InForce { sandbox: held, project, needs, .. } = in_force;
+        let is_held =
+            |new: &Arc<Organisation>| held.organisations().iter().any(|held| held.same_rules(new));
+        if project.policy.organisations.iter().all(is_held) {
+            return Ok(None);
+        }
+        let (approver, socket) = (self.answering)()?;
+        let session = Session::reopen(held, project, &state()?, approver, self.origin.confine())?;
+        Ok(Some((narrowed(&session, needs)?, socket)))
+    }
+
+    /// Returns whether the files say the same as the rules in force, in other words perhaps:
+    /// neither may be looser than the other.
+    fn is_equal(&self, in_force: &InForce) -> bool {
+        let is_empty = |stamp: Stamp| stamp.is_none_or(|stamp| stamp.5 == 0);
+        if self.origin.stamps().into_iter().any(is_empty) {
+            return false;
+        }
+        let read = self.origin.read().and_then(|project| self.origin.prepare(project));
+        let Ok((mut project, wanted)) = read else { return false };
+        for organisation in in_force.sandbox.organisations() {
+            project.bound_by(organisation);
+        }
+        let is_equal = in_force.sandbox.is_held_to(&project)
+            && wanted.is_none_or(|wanted| in_force.needs == [wanted]);
+        if is_equal && let Ok(state) = state() {
+            let _ = TrustStore::new(&state).withhold(&project, &in_force.sessions[0], &[]);
+        }
+        is_equal
+    }
+
     /// Opens a project that was read again: as it is where the user has trusted it, and
     /// otherwise what of it is surely no looser than the rules in force. `None` where that
     /// was done before, and nobody has trusted the file since.
@@ -435,11 +601,22 @@ impl Rules {
         let (mut project, wanted) = self.origin.prepare(project)?;
         let state = state()?;
         let held = &in_force.sandbox;
-        let trusted = project.file.is_some() && TrustStore::new(&state).is_text_trusted(&project);
-        let mut withheld: Vec<String> = match trusted {
+        // Trust is for the project file, and gives back nothing that the organisation took.
+        for organisation in held.organisations() {
+            project.bound_by(organisation);
+        }
+        let store = TrustStore::new(&state);
+        let trusted = project.file.is_some() && store.covers_rules(&project);
+        let withheld = match trusted {
             true => Vec::new(),
-            false => held.tighten(&mut project).iter().map(named).collect(),
+            false => held.tighten(&mut project),
         };
+        if project.file.is_some() && is_news {
+            // `zonekeep trust` lists them. Without the note it knows only the rules that were
+            // trusted before and the defaults, and accepts nothing unasked all the same.
+            let _ = store.withhold(&project, &in_force.sessions[0], &withheld);
+        }
+        let mut withheld: Vec<String> = withheld.iter().map(named).collect();
         let mut needs = in_force.needs.clone();
         if let Some(wanted) = wanted.filter(|wanted| needs.last() != Some(wanted)) {
             // Trust is for the project file.
@@ -462,7 +639,7 @@ impl Rules {
             false => Session::reopen(held, &project, &state, approver, confine)?,
         };
         let sandbox = narrowed(&session, &needs)?;
-        Ok(Some(Reopened { sandbox, needs, socket, withheld }))
+        Ok(Some(Reopened { sandbox, project, needs, socket, withheld }))
     }
 
     /// Returns how often the rules have changed.
@@ -476,9 +653,29 @@ impl Rules {
     }
 }
 
+impl InForce {
+    /// Puts a sandbox in the place of the one in force, which is returned. Commands under the
+    /// rules from before are ended.
+    fn replace(&mut self, sandbox: Sandbox, socket: Option<Arc<Socket>>) -> Sandbox {
+        // The agent still knows everything that it has read.
+        if let Some(by) = self.sandbox.tainted() {
+            sandbox.taint(by);
+        }
+        self.sessions.push(sandbox.session_id().to_owned());
+        std::mem::take(&mut self.outdated).cancel();
+        self.socket = socket;
+        self.version += 1;
+        std::mem::replace(&mut self.sandbox, sandbox)
+    }
+}
+
+/// A sandbox, and where its questions wait that the client cannot be asked.
+type Opened = (Sandbox, Option<Arc<Socket>>);
+
 /// What was opened in the place of the rules in force.
 struct Reopened {
     sandbox: Sandbox,
+    project: Project,
     needs: Vec<Needs>,
     socket: Option<Arc<Socket>>,
     /// What of the files does not hold yet.

@@ -19,6 +19,7 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::Value;
 use tokio::sync::Mutex;
+use zonekeep::approve::Notifier;
 use zonekeep::policy::tool_name;
 use zonekeep::{Error, StateDir, tools};
 
@@ -69,6 +70,7 @@ struct Inner {
     sealed: Sealed,
     asking: Asking,
     within: Duration,
+    notifier: Option<Arc<Notifier>>,
     one_reader: Mutex<()>,
 }
 
@@ -80,10 +82,12 @@ impl Server {
         news: Arc<News>,
         asking: Asking,
         within: Duration,
+        notifier: Option<Arc<Notifier>>,
     ) -> anyhow::Result<Self> {
         let sealed = Sealed::new()?;
+        let one_reader = Mutex::new(());
         let inner =
-            Inner { rules, state, desk, news, sealed, asking, within, one_reader: Mutex::new(()) };
+            Inner { rules, state, desk, news, sealed, asking, within, notifier, one_reader };
         Ok(Server { inner: Arc::new(inner), one_question: Arc::default() })
     }
 
@@ -114,6 +118,13 @@ impl Server {
 
     pub(super) fn within(&self) -> Duration {
         self.inner.within
+    }
+
+    /// Announces a question.
+    pub(super) fn notify(&self) {
+        if let Some(notifier) = &self.inner.notifier {
+            notifier.notify();
+        }
     }
 
     /// Returns what whoever reads the records holds.

@@ -28,13 +28,14 @@ pub(crate) struct Args {
     server: Vec<OsString>,
 }
 
-pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
+pub(crate) fn run(mut args: Args) -> Result<ExitCode, Failure> {
     if io::stdin().is_terminal() || io::stdout().is_terminal() {
         return Err(Failure::message(USAGE, "a server speaks with a client, not with a terminal")
             .hint("a client starts this; to try a command by hand, use `zonekeep run`"));
     }
+    args.confine.prepare()?;
     let sandbox = run::open(&args.confine)?;
-    let command = args.confine.command(&args.server)?;
+    let command = args.confine.command(&sandbox, &args.server)?;
     let outcome = relay::serve(&sandbox, &command).map_err(run::failure)?;
-    run::conclude(&outcome)
+    run::conclude(&outcome, &[])
 }

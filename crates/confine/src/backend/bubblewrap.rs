@@ -58,8 +58,8 @@ pub(crate) fn start(
     let starting = Starting::spawn(&bwrap, &options, kept)?;
     let finished = starting.wait_until_it_stands().and_then(|init| {
         verify(init, &expected)?;
-        if let Some(gateway) = plan.network.gateway() {
-            gateway::hand_out_inside(init, gateway, sandbox)?;
+        if plan.network.gateway().is_some() || plan.dialers > 0 {
+            gateway::hand_out_inside(init, plan, sandbox)?;
         }
         // Not every system leaves the right to; commands may take all watches then.
         let unlimited = inotify::limit_inside(init).err().map(|trouble| trouble.to_string());
@@ -69,6 +69,7 @@ pub(crate) fn start(
             own: 0,
             groups: false,
             unwatched: unwatched.map(str::to_owned).or(unlimited),
+            shares_tmp: false,
         };
         let group = group.filter(|group| group.add(Some(init)).is_ok());
         let beside = [Some(sandbox.as_fd()), group.map(Group::events)];
@@ -374,6 +375,8 @@ mod tests {
             watch: None,
             rules: ZoneRules::default(),
             prove: false,
+            calls: Default::default(),
+            dialers: 0,
         }
     }
 

@@ -22,8 +22,10 @@ use crate::wire::{self, Ask, End, Order, Told};
 
 /// How often a running command is held against its limits.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How often when it has half of the memory that it may have.
-const LOOK_SOON: Duration = Duration::from_millis(10);
+/// How often at most, when it has nearly all of the memory that it may have.
+const LOOK_SOON: Duration = Duration::from_millis(5);
+/// How many bytes of memory a command can fill in a millisecond.
+const FILLED_PER_MILLISECOND: u64 = 16 << 20;
 /// How often at least, where looking takes long.
 const LOOK_AT_LEAST: Duration = Duration::from_millis(500);
 /// The part of its time that this process looks: one in so many.
@@ -153,7 +155,7 @@ fn begin<'i>(
         memory: limits.memory,
         processes: limits.processes,
         has_own_memory: post.plan.backend.has_own_tree(),
-        look_every: LOOK_EVERY,
+        look_every: look_again_in(limits.memory, 0),
         exact_after: None,
         over: None,
     })
@@ -197,12 +199,22 @@ fn program<'s>(
     })
 }
 
+/// Returns how long a command that has `used` so much memory is left alone: no longer than
+/// it takes to fill the rest.
+fn look_again_in(limit: Option<u64>, used: u64) -> Duration {
+    let Some(limit) = limit else { return LOOK_EVERY };
+    let rest = limit.saturating_sub(used) / FILLED_PER_MILLISECOND;
+    Duration::from_millis(rest).clamp(LOOK_SOON, LOOK_EVERY)
+}
+
 /// Returns the limits that the kernel holds for each process.
+///
+/// The limit on memory is not among them: `RLIMIT_DATA` counts address space that is
+/// reserved and never used, of which sanitizers and Go's race detector take terabytes.
 fn rlimits(plan: &Plan, limits: &Limits) -> Vec<(libc::__rlimit_resource_t, u64, u64)> {
     let mut wanted = vec![
         (Resource::Core, libc::RLIMIT_CORE, Some(0)),
         (Resource::Cpu, libc::RLIMIT_CPU, limits.cpu_seconds),
-        (Resource::Data, libc::RLIMIT_DATA, limits.memory),
         (Resource::Nofile, libc::RLIMIT_NOFILE, limits.open_files),
         (Resource::Fsize, libc::RLIMIT_FSIZE, limits.file_size),
     ];
@@ -381,8 +393,7 @@ impl Supervisor<'_> {
         if self.over.is_some() {
             self.kill();
         }
-        let is_close = self.memory.is_some_and(|limit| below.bound > limit / 2);
-        let every = if is_close { LOOK_SOON } else { LOOK_EVERY };
+        let every = look_again_in(self.memory, below.bound);
         self.look_every = every.max(begun.elapsed() * IDLE_FOR_EACH).min(LOOK_AT_LEAST);
     }
 

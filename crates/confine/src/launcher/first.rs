@@ -13,21 +13,24 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use serde::{Deserialize, Serialize};
 
 use super::group::Group;
+use super::init::{self, Known};
 use super::maps::Owners;
 use super::tree::{Fixed, Ground, Sources};
-use super::{Pace, Trouble, Try, attempt, fatal, faults, gateway, hide, init};
+use super::{Pace, Trouble, Try, attempt, fatal, faults, gateway, hide};
 use crate::plan::{Network, Plan};
 use crate::sys::{self, Side};
 use crate::wire::{self, Built, MAX_FDS};
 
 /// What the first process is told first: what to build, and which of the plan's
-/// binds are taken already. Beside it are the socket of the sandbox and the events of its
-/// control group, where it has one; what is taken follows, beside empty messages.
+/// binds are taken already. Beside it are the socket of the sandbox, the events of its
+/// control group and a mount for `/tmp`, as far as it has them; what is taken follows,
+/// beside empty messages.
 #[derive(Debug, Serialize, Deserialize)]
 struct Task<'w> {
     plan: Cow<'w, Plan>,
     taken: Option<Kinds>,
     pace: Pace,
+    shares_tmp: bool,
 }
 
 /// For each bind that is there, whether it is a directory.
@@ -138,6 +141,7 @@ impl First {
         keeper: &UnixStream,
         pace: Pace,
         group: Option<&Group>,
+        tmp: Option<OwnedFd>,
     ) -> Result<Self, Trouble> {
         let sources = match self.owners.namespace() {
             // Translating owners takes the host's own rights.
@@ -152,9 +156,11 @@ impl First {
         let taken = sources.as_ref().map(Sources::kinds);
         // Before it can start anything; where it cannot be moved there is no group.
         let group = group.filter(|group| group.add(Some(self.pid)).is_ok());
-        let beside = [Some(sandbox.as_fd()), group.map(Group::events)];
+        let tmp = tmp.as_ref().map(AsFd::as_fd);
+        let beside = [Some(sandbox.as_fd()), group.map(Group::events), tmp];
         let beside: Vec<BorrowedFd<'_>> = beside.into_iter().flatten().collect();
-        self.tell(&Task { plan: Cow::Borrowed(plan), taken, pace }, &beside)?;
+        let (plan, shares_tmp) = (Cow::Borrowed(plan), tmp.is_some());
+        self.tell(&Task { plan, taken, pace, shares_tmp }, &beside)?;
         let fds: Vec<BorrowedFd<'_>> = sources.iter().flat_map(Sources::mounts).collect();
         for part in fds.chunks(MAX_FDS) {
             self.tell(&(), part)?;
@@ -227,13 +233,11 @@ fn be(words: UnixStream, owners: &Owners, space: Space, keeper: &UnixStream) -> 
         sys::exit(1);
     }
     let ground = alone.and_then(|()| prepare(owners, space, keeper));
-    let Some((task, sandbox, events)) = hear_task(&words) else { sys::exit(1) };
+    let Some((task, sandbox, events, tmp)) = hear_task(&words) else { sys::exit(1) };
     fatal::report_to_sandbox(&sandbox);
-    let Task { plan, taken: kinds, pace } = task;
+    let Task { plan, taken: kinds, pace, .. } = task;
     let built = ground.and_then(|ground| {
-        if let Some(gateway) = plan.network.gateway() {
-            gateway::hand_out(gateway, &sandbox)?;
-        }
+        gateway::hand_out(&plan, &sandbox)?;
         // Where the keeper says nothing more it has given up, and has told why.
         let sources = match kinds {
             Some(kinds) => hear_sources(&words, kinds).unwrap_or_else(|| sys::exit(1)),
@@ -241,17 +245,18 @@ fn be(words: UnixStream, owners: &Owners, space: Space, keeper: &UnixStream) -> 
                 .ok_or_else(|| Trouble::new("take the zones", io::ErrorKind::NotFound.into()))?,
         };
         let mut unwatched = None;
-        ground.build(&plan, sources, || {
+        let spare_tmp = ground.build(&plan, sources, tmp, || {
             let (fixed, missed) = hear_guarded(&words).unwrap_or_else(|| sys::exit(1));
             unwatched = missed;
             Ok(fixed)
         })?;
         let signals = sys::watch_children().during(|| "watch processes".to_owned())?;
-        Ok((signals, unwatched))
+        Ok((signals, unwatched, spare_tmp))
     });
     sys::exit(match built {
-        Ok((signals, unwatched)) => {
-            init::serve(&plan, sandbox, signals, unwatched, Some(words), pace, events)
+        Ok((signals, unwatched, spare_tmp)) => {
+            let known = Known { unwatched, keeper: Some(words), pace, events, spare_tmp };
+            init::serve(&plan, sandbox, signals, known)
         }
         Err(trouble) => {
             trouble.tell(&sandbox);
@@ -278,10 +283,15 @@ fn prepare(owners: &Owners, space: Space, keeper: &UnixStream) -> Result<Ground,
     Ground::new(devices)
 }
 
-fn hear_task(words: &UnixStream) -> Option<(Task<'static>, UnixStream, Option<OwnedFd>)> {
-    let (task, fds) = wire::receive::<Task<'_>>(words).ok()??;
+/// Returns the task, the socket of the sandbox, the events of its control group, and a
+/// mount for `/tmp`.
+fn hear_task(
+    words: &UnixStream,
+) -> Option<(Task<'static>, UnixStream, Option<OwnedFd>, Option<OwnedFd>)> {
+    let (task, mut fds) = wire::receive::<Task<'_>>(words).ok()??;
+    let tmp = task.shares_tmp.then(|| fds.pop()).flatten();
     let mut fds = fds.into_iter();
-    Some((task, UnixStream::from(fds.next()?), fds.next()))
+    Some((task, UnixStream::from(fds.next()?), fds.next(), tmp))
 }
 
 fn hear_sources(words: &UnixStream, kinds: Kinds) -> Option<Sources> {

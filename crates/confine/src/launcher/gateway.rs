@@ -28,7 +28,8 @@ const WAITING: i32 = 4096;
 /// makes none.
 pub(super) fn fits(plan: &Plan) -> Result<(), Trouble> {
     let wants = |gateway: &Gateway| !gateway.sockets.is_empty() || !gateway.routes.is_empty();
-    match !plan.backend.has_own_tree() && plan.network.gateway().is_some_and(wants) {
+    let wants = plan.network.gateway().is_some_and(wants) || plan.dialers > 0;
+    match !plan.backend.has_own_tree() && wants {
         true => {
             let why = format!("{} has no network of its own", plan.backend);
             Err(Trouble::new("open the gateway", io::Error::other(why)))
@@ -40,9 +41,15 @@ pub(super) fn fits(plan: &Plan) -> Result<(), Trouble> {
 /// Where a network says how its connections find out what they may send at once.
 const PACE: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
-/// Makes the routes and sockets of a gateway in the network of this process,
-/// and sends the sockets to the caller.
-pub(super) fn hand_out(gateway: &Gateway, caller: &UnixStream) -> Result<(), Trouble> {
+/// Makes the routes and sockets that a plan has in the network of this process,
+/// and sends the sockets to the caller: those of the gateway, and those that connect to
+/// servers in here, wherever they are used.
+pub(super) fn hand_out(plan: &Plan, caller: &UnixStream) -> Result<(), Trouble> {
+    let none = Gateway::default();
+    let gateway = plan.network.gateway().unwrap_or(&none);
+    if plan.network.gateway().is_none() && plan.dialers == 0 {
+        return Ok(());
+    }
     // What the machine uses may hold back bytes for the sake of routers, and
     // there are none in here. Where that cannot be said, it is slower.
     let _ = fs::write(PACE, "reno");
@@ -66,7 +73,25 @@ pub(super) fn hand_out(gateway: &Gateway, caller: &UnixStream) -> Result<(), Tro
         wire::send(caller, &Built::Sockets, &sockets)
             .during(|| "hand out the sockets of the gateway".to_owned())?;
     }
+    let families = [false, true].map(|v6| v6 && has_v6);
+    let families = families.into_iter().cycle().take(2 * usize::from(plan.dialers));
+    let families: Vec<bool> = families.collect();
+    for part in families.chunks(MAX_FDS) {
+        let sockets = part.iter().map(|v6| dialer(*v6)).collect::<io::Result<Vec<_>>>();
+        let sockets =
+            sockets.during(|| "make sockets that connect to servers inside".to_owned())?;
+        let sockets: Vec<BorrowedFd<'_>> = sockets.iter().map(AsFd::as_fd).collect();
+        wire::send(caller, &Built::Sockets, &sockets)
+            .during(|| "hand out sockets that connect to servers inside".to_owned())?;
+    }
     Ok(())
+}
+
+/// Returns a socket that connects to one of the loopbacks of this network.
+fn dialer(v6: bool) -> io::Result<OwnedFd> {
+    let family = if v6 { AddressFamily::INET6 } else { AddressFamily::INET };
+    let (kind, flags) = (SocketType::STREAM, SocketFlags::CLOEXEC);
+    Ok(rustix::net::socket_with(family, kind, flags, None)?)
 }
 
 /// Does the same in the network of another process, the first one of a tree
@@ -75,11 +100,7 @@ pub(super) fn hand_out(gateway: &Gateway, caller: &UnixStream) -> Result<(), Tro
 /// A process inside would need rights over that network, which not every system
 /// leaves it. Who had it made has them from outside, as the owner of the user
 /// namespace that it belongs to.
-pub(crate) fn hand_out_inside(
-    first: Pid,
-    gateway: &Gateway,
-    caller: &UnixStream,
-) -> Result<(), Trouble> {
+pub(crate) fn hand_out_inside(first: Pid, plan: &Plan, caller: &UnixStream) -> Result<(), Trouble> {
     let what = || "open the gateway".to_owned();
     let (words, own) = UnixStream::pair().during(what)?;
     // Whoever enters does not come back.
@@ -88,7 +109,7 @@ pub(crate) fn hand_out_inside(
             drop(words);
             let done = enter_network(first)
                 .during(|| "enter the network of the sandbox".to_owned())
-                .and_then(|()| hand_out(gateway, caller));
+                .and_then(|()| hand_out(plan, caller));
             if let Err(trouble) = &done {
                 trouble.tell(&own);
             }

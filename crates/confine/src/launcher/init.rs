@@ -1,9 +1,11 @@
 //! The first process inside: starts a supervisor for each command.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, WaitOptions};
 
 use super::command::{self, Post};
@@ -11,19 +13,27 @@ use super::layers::Rules;
 use super::{Pace, Trouble, Try, fatal, faults, processes};
 use crate::plan::Plan;
 use crate::sys::{self, Side};
-use crate::wire::{self, Built};
+use crate::wire::{self, Built, Private};
+
+/// The uid that the kernel shows for users that have none in a namespace.
+const OVERFLOW_UID: u32 = 65534;
+
+/// What is known of a sandbox besides its plan.
+pub(super) struct Known {
+    /// What could not be watched, and why.
+    pub(super) unwatched: Option<String>,
+    /// Closes when the keeper ends.
+    pub(super) keeper: Option<UnixStream>,
+    pub(super) pace: Pace,
+    /// What tells of the control group, where there is one.
+    pub(super) events: Option<OwnedFd>,
+    /// A mount of `/tmp` for another sandbox.
+    pub(super) spare_tmp: Option<OwnedFd>,
+}
 
 /// Serves orders until the caller is gone.
-pub(super) fn serve(
-    plan: &Plan,
-    socket: UnixStream,
-    signals: OwnedFd,
-    unwatched: Option<String>,
-    keeper: Option<UnixStream>,
-    pace: Pace,
-    events: Option<OwnedFd>,
-) -> i32 {
-    match Init::new(plan, socket, signals, unwatched, keeper, pace, events) {
+pub(super) fn serve(plan: &Plan, socket: UnixStream, signals: OwnedFd, known: Known) -> i32 {
+    match Init::new(plan, socket, signals, known) {
         Ok(init) => init.stay(),
         Err((trouble, socket)) => {
             trouble.tell(&socket);
@@ -56,11 +66,9 @@ impl<'p> Init<'p> {
         plan: &'p Plan,
         socket: UnixStream,
         signals: OwnedFd,
-        unwatched: Option<String>,
-        keeper: Option<UnixStream>,
-        pace: Pace,
-        events: Option<OwnedFd>,
+        known: Known,
     ) -> Result<Self, (Trouble, UnixStream)> {
+        let Known { unwatched, keeper, pace, events, spare_tmp } = known;
         let make = || {
             let rules = Rules::new(plan)?;
             let pipe = || {
@@ -103,8 +111,10 @@ impl<'p> Init<'p> {
         if let Err(trouble) = init.post().during(|| "start a process".to_owned()) {
             return Err((trouble, init.socket));
         }
+        let (dirs, handed) = if own { private_dirs(plan, spare_tmp) } else { Default::default() };
+        let beside: Vec<_> = handed.iter().map(AsFd::as_fd).collect();
         // A caller that is gone is noticed below.
-        let _ = wire::send(&init.socket, &Built::Ready { layers }, &[]);
+        let _ = wire::send(&init.socket, &Built::Ready { layers, dirs }, &beside);
         if let Some(keeper) = &init.keeper {
             let _ = wire::send(keeper, &Built::Answered, &[]);
         }
@@ -240,10 +250,35 @@ impl<'p> Init<'p> {
     }
 }
 
-/// Returns whether the user inside is somebody else outside than the superuser,
-/// to whom the machine's settings belong.
+/// Returns the private directories for the caller to look into. It does without those that
+/// cannot be opened.
+fn private_dirs(plan: &Plan, spare_tmp: Option<OwnedFd>) -> (Vec<Private>, Vec<OwnedFd>) {
+    let open = |path: &Path| {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::open(path, flags, Mode::empty()).ok()
+    };
+    let dirs = [
+        (Private::Tmp, open(Path::new("/tmp"))),
+        (Private::Home, open(&plan.home)),
+        (Private::SpareTmp, spare_tmp),
+    ];
+    dirs.into_iter().filter_map(|(name, dir)| Some((name, dir?))).unzip()
+}
+
+/// Returns whether the user inside is another one than the superuser outside, to whom the
+/// kernel does not apply limits on processes.
 fn is_mapped_away() -> bool {
     use std::os::unix::fs::MetadataExt;
     let own = rustix::process::geteuid().as_raw();
-    std::fs::metadata("/proc/sys").is_ok_and(|meta| meta.uid() != own)
+    match std::fs::metadata("/proc/sys") {
+        // Its owner is the superuser. One without a uid in this namespace is shown with the
+        // overflow uid, which the caller can have as well: `nobody`.
+        Ok(meta) if meta.uid() == own => {
+            let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+            let outside = map.split_ascii_whitespace().nth(1);
+            own == OVERFLOW_UID && outside.is_some_and(|outside| outside != "0")
+        }
+        Ok(_) => true,
+        Err(_) => false,
+    }
 }

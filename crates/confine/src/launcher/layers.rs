@@ -57,7 +57,7 @@ impl Rules {
             _ => Some(files(plan, version)?),
         };
         layers.landlock = version;
-        let filter = Arch::native().map(seccomp::compile);
+        let filter = Arch::native().map(|arch| seccomp::compile(plan.calls, arch));
         layers.seccomp = filter.is_some();
         if filter.is_none() {
             let why = io::Error::other("there is no filter for this processor");

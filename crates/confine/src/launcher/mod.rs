@@ -38,6 +38,7 @@ use serde::{Deserialize, Serialize};
 
 use self::first::First;
 use self::guard::Guard;
+use self::init::Known;
 use crate::activity::Quiet;
 use crate::links::{HardLinks, Shared};
 use crate::plan::{Access, Backend, Plan};
@@ -224,12 +225,15 @@ fn settle_in() -> Option<(UnixStream, Result<OwnedFd, Trouble>)> {
     Some((socket, signals))
 }
 
-/// Receives what to build, the socket of the sandbox, and by what to tell whether
-/// commands run.
-fn receive_build(socket: &UnixStream) -> Option<(Build, UnixStream, Option<OwnedFd>)> {
-    let (build, fds) = wire::receive::<Build>(socket).ok()??;
+/// Receives what to build, the socket of the sandbox, by what to tell whether commands
+/// run, and a mount for `/tmp`.
+fn receive_build(
+    socket: &UnixStream,
+) -> Option<(Build, UnixStream, Option<OwnedFd>, Option<OwnedFd>)> {
+    let (build, mut fds) = wire::receive::<Build>(socket).ok()??;
+    let tmp = build.shares_tmp.then(|| fds.pop()).flatten();
     let mut fds = fds.into_iter();
-    Some((build, UnixStream::from(fds.next()?), fds.next()))
+    Some((build, UnixStream::from(fds.next()?), fds.next(), tmp))
 }
 
 /// Returns whether nothing has come yet.
@@ -260,7 +264,7 @@ fn run(pace: Pace) -> i32 {
     // What nearly every plan needs is made while there is none to work on.
     let early = signals.is_ok() && is_silent(&socket);
     let mut ahead = if early { First::ahead(&socket) } else { None };
-    let Some((build, sandbox, activity)) = receive_build(&socket) else { return 1 };
+    let Some((build, sandbox, activity, tmp)) = receive_build(&socket) else { return 1 };
     let Build { plan, what, own, groups, .. } = build;
     fatal::report_to_sandbox(&sandbox);
     if what == What::Handles || plan.backend != Backend::Namespaces {
@@ -276,7 +280,8 @@ fn run(pace: Pace) -> i32 {
         let quiet = activity.and_then(|activity| Quiet::of(activity, own).ok());
         let group = groups.then(|| Group::make(&plan.limits, plan.backend.has_own_tree()));
         let group = group.flatten();
-        let started = start(&plan, &sandbox, &socket, ahead, pace, quiet, group.as_ref())?;
+        let begun = Begun { ahead, pace, tmp };
+        let started = start(&plan, &sandbox, &socket, begun, quiet, group.as_ref())?;
         Ok(Some((signals, home, started, group)))
     });
     match begun {
@@ -324,7 +329,7 @@ impl Drop for Score {
 fn run_inside() -> i32 {
     sys::set_name(c"zonekeep");
     let Some((socket, signals)) = settle_in() else { return 1 };
-    let Some((build, sandbox, events)) = receive_build(&socket) else { return 1 };
+    let Some((build, sandbox, events, _)) = receive_build(&socket) else { return 1 };
     let Build { plan, unwatched, .. } = build;
     drop(socket);
     fatal::report_to_sandbox(&sandbox);
@@ -333,7 +338,11 @@ fn run_inside() -> i32 {
         Ok(signals)
     });
     match ready {
-        Ok(signals) => init::serve(&plan, sandbox, signals, unwatched, None, Pace::Ahead, events),
+        Ok(signals) => {
+            let (keeper, pace, spare_tmp) = (None, Pace::Ahead, None);
+            let known = Known { unwatched, keeper, pace, events, spare_tmp };
+            init::serve(&plan, sandbox, signals, known)
+        }
         Err(trouble) => {
             trouble.tell(&sandbox);
             1
@@ -357,22 +366,36 @@ struct Started {
     life: UnixStream,
 }
 
+/// What the first process of a sandbox begins with.
+struct Begun {
+    /// The process itself, where it was started ahead.
+    ahead: Option<Result<First, Trouble>>,
+    pace: Pace,
+    /// A mount for `/tmp`.
+    tmp: Option<OwnedFd>,
+}
+
 /// Starts the first process of the sandbox.
 fn start(
     plan: &Plan,
     sandbox: &UnixStream,
     keeper: &UnixStream,
-    ahead: Option<Result<First, Trouble>>,
-    pace: Pace,
+    begun: Begun,
     quiet: Option<Quiet>,
     group: Option<&Group>,
 ) -> Result<Started, Trouble> {
+    let Begun { ahead, pace, tmp } = begun;
     gateway::fits(plan)?;
     if !plan.backend.has_own_tree() {
         std::fs::create_dir_all(&plan.home).during(|| format!("make {}", plan.home.display()))?;
     }
     let guard = || {
-        let links = HardLinks::find(plan).during(|| "look for hard links".to_owned())?;
+        let links = match HardLinks::find(plan) {
+            Ok(links) => Ok::<_, io::Error>(links).during(|| "look for hard links".to_owned())?,
+            Err((zone, error)) => {
+                return Err(Trouble::new(format!("read {}", zone.display()), error));
+            }
+        };
         let guard = plan.watch.as_ref().map(|watch| Guard::start(plan, watch, quiet));
         let guard = guard.transpose()?;
         let mut fixed = guard.as_ref().map_or_else(Vec::new, |guard| guard.fixed().to_vec());
@@ -391,7 +414,8 @@ fn start(
         Ok::<_, Trouble>((guard, fixed, links.shared()))
     };
     if plan.backend == Backend::Namespaces {
-        let first = First::of(plan, ahead, keeper)?.build(plan, sandbox, keeper, pace, group)?;
+        let first =
+            First::of(plan, ahead, keeper)?.build(plan, sandbox, keeper, pace, group, tmp)?;
         // It builds while this process looks at the zones.
         let (guard, fixed, shared) = guard()?;
         let (init, life) = first.guard(&fixed, guard.as_ref().and_then(Guard::unwatched))?;
@@ -487,7 +511,9 @@ fn be_first(
     sys::exit(match ready() {
         Ok((sandbox, signals, keeper, events)) => {
             let unwatched = guard.and_then(Guard::unwatched).map(str::to_owned);
-            init::serve(plan, sandbox, signals, unwatched, Some(keeper), pace, events)
+            let (keeper, spare_tmp) = (Some(keeper), None);
+            let known = Known { unwatched, keeper, pace, events, spare_tmp };
+            init::serve(plan, sandbox, signals, known)
         }
         Err(trouble) => {
             trouble.tell(sandbox);

@@ -279,22 +279,32 @@ impl Ground {
         Ok(Ground { root, proc, terminals, devices })
     }
 
-    /// Builds the tree of a plan and makes it the root of this process. What is
-    /// `fixed` is asked for last.
+    /// Builds the tree of a plan and makes it the root of this process; `/tmp` is `tmp`,
+    /// where that can be used. What is `fixed` is asked for last. Returns a mount of `/tmp`
+    /// for another tree.
     pub(crate) fn build(
         self,
         plan: &Plan,
         sources: Sources,
+        tmp: Option<OwnedFd>,
         fixed: impl FnOnce() -> Result<Vec<Fixed>, Trouble>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<Option<OwnedFd>, Trouble> {
         let Ground { root, proc, terminals, devices } = self;
         let scratch = Scratch::new(plan)?;
         let root = Root::new(root, &scratch)?;
         root.proc_dir(&proc, plan)?;
         root.devices(devices, &terminals, &scratch)?;
-        for (name, mode) in [("tmp", 0o1777), ("run", 0o755)] {
-            scratch.place(&root, name, Path::new("/").join(name).as_path(), mode)?;
+        // Commands of the other tree can put links in the way of what is placed below it.
+        let tmp_at = Path::new("/tmp");
+        let mut all = plan.entries.iter().map(Entry::at).chain([plan.home.as_path()]);
+        let can_share = !all.any(|at| at.starts_with(tmp_at));
+        match tmp.filter(|_| can_share) {
+            Some(tmp) if root.share(&tmp, tmp_at).is_ok() => {}
+            _ => scratch.place(&root, "tmp", tmp_at, 0o1777)?,
         }
+        scratch.place(&root, "run", Path::new("/run"), 0o755)?;
+        // Where that cannot be had, the next tree has its own.
+        let spare = can_share.then(|| clone_alone(&root.mount, "tmp").ok()).flatten();
         let home_is_granted = plan.zones().any(|zone| plan.home.starts_with(&zone.at));
         if !home_is_granted {
             scratch.place(&root, "home", &plan.home, 0o700)?;
@@ -323,7 +333,8 @@ impl Ground {
         let attributes = Attributes { read_only: true, ..Attributes::default() };
         set_attached(root.mount.as_fd(), attributes, false)
             .during(|| "make the root read-only".to_owned())?;
-        enter(&root)
+        enter(&root)?;
+        Ok(spare)
     }
 }
 
@@ -483,6 +494,12 @@ impl Root {
             }
             None => attach(mount, self.open(at, OFlags::PATH)?.as_fd(), Path::new("")),
         }
+    }
+
+    /// Mounts a directory of another tree.
+    fn share(&self, mount: &OwnedFd, at: &Path) -> io::Result<()> {
+        self.directory(at, 0o755)?;
+        self.cover(mount.as_fd(), at)
     }
 
     fn link(&self, at: &Path, to: &Path) -> Result<(), Trouble> {
@@ -647,8 +664,7 @@ impl Scratch {
             rustix::fs::chmodat(&self.mount, name, mode, AtFlags::empty()).during(what)?;
         }
         root.directory(at, 0o755).during(what)?;
-        let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
-        let mount = rustix::mount::open_tree(&self.mount, name, flags).during(what)?;
+        let mount = clone_alone(&self.mount, name).during(what)?;
         root.cover(mount.as_fd(), at).during(what)
     }
 }
@@ -687,6 +703,12 @@ fn new_mount(kind: &str, options: &[(&str, &str)], more: MountAttrFlags) -> io::
 
 fn memory(options: &[(&str, &str)]) -> io::Result<OwnedFd> {
     new_mount("tmpfs", options, MountAttrFlags::empty())
+}
+
+/// Returns a mount of a directory without the mounts below it.
+fn clone_alone(dir: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    Ok(rustix::mount::open_tree(dir, name, flags)?)
 }
 
 fn clone_of(target: BorrowedFd<'_>) -> io::Result<OwnedFd> {

@@ -1,7 +1,7 @@
 //! Files that have other names outside writable zones: not looked for here.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use zonekeep_policy::path::RelPath;
 
@@ -29,7 +29,7 @@ pub struct HardLinks(());
 
 impl HardLinks {
     /// Finds none.
-    pub fn find(_plan: &Plan) -> io::Result<Self> {
+    pub fn find(_plan: &Plan) -> Result<Self, (PathBuf, io::Error)> {
         Ok(HardLinks::default())
     }
 
@@ -37,7 +37,7 @@ impl HardLinks {
     pub fn find_in<'z>(
         _zones: impl IntoIterator<Item = (&'z Path, &'z Path)>,
         _allow: &[String],
-    ) -> io::Result<Self> {
+    ) -> Result<Self, (PathBuf, io::Error)> {
         Ok(HardLinks::default())
     }
 

@@ -70,8 +70,24 @@ impl Tree {
         plan: Plan,
         launcher: &Launcher,
         _activity: Option<&Activity>,
+        _tmp: Option<OwnedFd>,
     ) -> Result<Self, Failed> {
         Tree::start(plan, launcher)
+    }
+
+    /// Returns a `/tmp` of its own: there is none.
+    pub fn tmp(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// Returns what lies beside granted directories: nothing there is private.
+    pub fn left_beside(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// Hands out a mount of it: there is none.
+    pub fn spare_tmp(&self) -> Option<OwnedFd> {
+        None
     }
 
     /// Returns whether there are changes to look at: never.

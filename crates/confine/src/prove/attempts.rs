@@ -14,7 +14,7 @@ use rustix::net::{AddressFamily, RawProtocol, SocketFlags, SocketType};
 use rustix::process::{Pid, Resource};
 use rustix::pty::OpenptFlags;
 
-use super::outside::{ABSTRACT, Asked, TCP, UDP, name_of_machine, namespaces, process, random};
+use super::outside::{ABSTRACT, Asked, TCP, UDP, name_of_machine, namespaces, random};
 use super::{Check, Layer, Report, calls};
 use crate::launcher::routes::Routes;
 use crate::plan::Route;
@@ -129,7 +129,8 @@ pub(crate) fn attempt() -> i32 {
     let asked = question();
     let mut checks = try_all(&asked);
     let filtered = asked.holding.contains(&Layer::Seccomp);
-    for (why, outcome) in if filtered { calls::by_reason() } else { Default::default() } {
+    for (why, outcome) in if filtered { calls::by_reason(asked.calls) } else { Default::default() }
+    {
         checks.push(check(&format!("system calls: {why}"), "kernel", outcome));
     }
     let report = Report { checks };
@@ -316,10 +317,17 @@ fn pids() -> Vec<String> {
     names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())).collect()
 }
 
+/// Returns the names of the threads of a process.
+fn threads(pid: &str) -> impl Iterator<Item = String> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let names = tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
+    names.map(|name| name.trim_end().to_owned())
+}
+
 fn see_caller(asked: &Asked) -> Outcome {
     let Some(caller) = &asked.caller else { return Untried("the caller is not known".to_owned()) };
     let pids = pids();
-    match pids.iter().find(|pid| process(pid).as_ref() == Some(caller)) {
+    match pids.iter().find(|pid| threads(pid).any(|name| name == *caller)) {
         Some(pid) => Open(format!("it is process {pid}")),
         None => Held(format!("not among {} processes", pids.len())),
     }
@@ -549,7 +557,7 @@ fn core(_: &Asked) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::super::outside::Place;
+    use super::super::outside::{Marker, Place};
     use super::*;
 
     /// Everything that is tried works where nothing confines: an attempt that
@@ -566,7 +574,9 @@ mod tests {
         let _unix = std::os::unix::net::UnixListener::bind_addr(&address).unwrap();
         let by_path = dir.path().join("socket");
         let _by_path = std::os::unix::net::UnixListener::bind(&by_path).unwrap();
+        let caller = Marker::start().unwrap();
         let asked = Asked {
+            calls: Default::default(),
             holding: [LAUNCH, TREE_OR_FILES, PROCESSES, SCOPE, NETWORK_OR_TCP, SECCOMP].concat(),
             read_only: vec![path.clone()],
             outside: vec![Place { path, device: stat.dev(), inode: stat.ino() }],
@@ -577,7 +587,7 @@ mod tests {
             udp: Some(udp.local_addr().unwrap().port()),
             abstract_name: Some(name),
             nowhere: Some(Ipv4Addr::new(192, 0, 2, 1)),
-            caller: process("self"),
+            caller: Some(caller.name.clone()),
         };
         // Somebody of the same user has to be there to be signalled.
         let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();

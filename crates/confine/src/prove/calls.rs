@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::attempts::Outcome;
-use crate::seccomp::{self, Arch, Effect, TABLE};
+use crate::plan::Calls;
+use crate::seccomp::{self, Arch, Effect};
 use crate::sys::{self, Side};
 
 /// The kernel's numbers for architectures.
@@ -17,12 +18,12 @@ fn audit(arch: Arch) -> u32 {
 
 /// Tries every line of the table that such arguments meet; returns what came of
 /// it, for each reason that the table gives.
-pub(super) fn by_reason() -> BTreeMap<&'static str, Outcome> {
+pub(super) fn by_reason(calls: Calls) -> BTreeMap<&'static str, Outcome> {
     let mut reasons = BTreeMap::<_, (usize, Vec<String>)>::new();
     let Some(arch) = Arch::native() else { return BTreeMap::new() };
-    for line in TABLE {
+    for line in seccomp::lines(calls) {
         let Some(number) = line.number(arch) else { continue };
-        let Some(effect) = seccomp::decide(arch, audit(arch), number, &[u64::MAX; 6]) else {
+        let Some(effect) = seccomp::decide(calls, arch, audit(arch), number, &[u64::MAX; 6]) else {
             continue;
         };
         let wanted = match effect {

@@ -7,11 +7,12 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Layer, Report, holding};
-use crate::plan::{Access, Plan};
+use crate::plan::{Access, Calls, Plan};
 use crate::tree::{Failed, Tree};
 
 /// Names of the checks that the caller decides, because it sees who arrives.
@@ -19,12 +20,17 @@ pub(super) const TCP: &str = "connect to a service of the host";
 pub(super) const UDP: &str = "send to a service of the host";
 pub(super) const ABSTRACT: &str = "connect to an abstract socket of the host";
 
+/// The longest name of a thread that Linux keeps.
+const MAX_THREAD_NAME: usize = 15;
+
 /// What the probe is asked.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Asked {
     /// What holds here.
     pub(super) holding: Vec<Layer>,
+    /// Which system calls are open.
+    pub(super) calls: Calls,
     /// Places that cannot be written.
     pub(super) read_only: Vec<String>,
     /// Files and directories that are not for commands.
@@ -40,8 +46,8 @@ pub(super) struct Asked {
     pub(super) abstract_name: Option<String>,
     /// An address that leads nowhere in every network.
     pub(super) nowhere: Option<Ipv4Addr>,
-    /// The calling process: its name, and when it started.
-    pub(super) caller: Option<(String, u64)>,
+    /// The name of a thread of the calling process.
+    pub(super) caller: Option<String>,
 }
 
 /// A file of the host.
@@ -58,6 +64,32 @@ pub(super) struct Outside {
     tcp: Option<TcpListener>,
     udp: Option<UdpSocket>,
     unix: Option<UnixListener>,
+    _caller: Option<Marker>,
+}
+
+/// A thread of the caller by whose name the caller is known; it ends with this value.
+///
+/// The name and start time of a process are not enough: the caller and the launcher
+/// have one name, and start within one tick of the clock.
+pub(super) struct Marker {
+    pub(super) name: String,
+    _end: Sender<()>,
+}
+
+impl Marker {
+    pub(super) fn start() -> Option<Self> {
+        let name = random()[..MAX_THREAD_NAME].to_owned();
+        let (end, ended) = channel();
+        let (begin, begun) = channel();
+        let wait = move || {
+            // The thread has its name by now.
+            let _ = begin.send(());
+            let _ = ended.recv();
+        };
+        std::thread::Builder::new().name(name.clone()).spawn(wait).ok()?;
+        begun.recv().ok()?;
+        Some(Marker { name, _end: end })
+    }
 }
 
 impl Outside {
@@ -69,8 +101,10 @@ impl Outside {
         let unix = SocketAddr::from_abstract_name(&name)
             .and_then(|address| UnixListener::bind_addr(&address))
             .ok();
+        let caller = Marker::start();
         let asked = Asked {
             holding: holding(tree)?,
+            calls: plan.calls,
             read_only: read_only(plan),
             outside: candidates().into_iter().filter_map(|path| place(plan, &path)).collect(),
             sockets: sockets(plan),
@@ -80,9 +114,9 @@ impl Outside {
             udp: udp.as_ref().and_then(|socket| Some(socket.local_addr().ok()?.port())),
             abstract_name: unix.as_ref().map(|_| name),
             nowhere: nowhere(plan),
-            caller: process("self"),
+            caller: caller.as_ref().map(|marker| marker.name.clone()),
         };
-        Ok(Outside { asked, tcp, udp, unix })
+        Ok(Outside { asked, tcp, udp, unix, _caller: caller })
     }
 
     pub(super) fn asked(&self) -> &Asked {
@@ -174,10 +208,12 @@ fn candidates() -> Vec<PathBuf> {
 /// Returns the identity of a path that the plan does not grant.
 fn place(plan: &Plan, path: &Path) -> Option<Place> {
     let path = path.canonicalize().ok()?;
-    // Granted, or on the way to what is granted.
+    let own = plan.backend.has_own_tree();
     let hosts = plan.binds().filter_map(|bind| bind.host.canonicalize().ok());
-    let mut hosts = hosts.chain([plan.home.clone()]);
-    if hosts.any(|host| path.starts_with(&host) || host.starts_with(&path)) {
+    // In a tree of its own a home at the host's path is another directory, and so is one
+    // on the way to what is granted.
+    let mut hosts = hosts.chain((!own).then(|| plan.home.clone()));
+    if hosts.any(|host| path.starts_with(&host) || !own && host.starts_with(&path)) {
         return None;
     }
     let stat = path.metadata().ok()?;
@@ -218,13 +254,4 @@ pub(super) fn namespaces() -> BTreeMap<String, String> {
 
 pub(super) fn name_of_machine() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
-/// Returns the name of a process and when it started, which together are nearly
-/// always one process.
-pub(super) fn process(pid: &str) -> Option<(String, u64)> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (from, to) = (stat.find('(')?, stat.rfind(')')?);
-    let started = stat[to + 1..].split_whitespace().nth(19)?.parse().ok()?;
-    Some((stat[from + 1..to].to_owned(), started))
 }

@@ -4,11 +4,13 @@
 //! where, and `content`, which holds the files under plain numbers. Nothing in
 //! it has a name, a mode or a link that the command chose.
 
+mod approved;
 pub(crate) mod handles;
 mod restore;
 mod store;
 
-pub use restore::{Incomplete, RestoreError, restore};
+pub(crate) use approved::Approved;
+pub use restore::{Incomplete, Present, RestoreError, restore, restore_over};
 pub(crate) use store::Store;
 
 use std::fs::File;
@@ -17,9 +19,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
-use zonekeep_policy::path::unescape;
+use zonekeep_policy::path::{RelPath, escape, unescape};
 
 /// The file that describes an entry; an entry without one is not finished.
 const ENTRY: &str = "entry.json";
@@ -71,10 +73,14 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Returns the writable directory that it was in, on the host.
+    pub fn host_zone(&self) -> PathBuf {
+        PathBuf::from(OsString::from_vec(unescape(&self.zone).into_owned()))
+    }
+
     /// Returns where it was on the host.
     pub fn host_path(&self) -> PathBuf {
-        let bytes = |text| OsString::from_vec(unescape(text).into_owned());
-        PathBuf::from(bytes(&self.zone)).join(bytes(&self.path))
+        self.host_zone().join(OsString::from_vec(unescape(&self.path).into_owned()))
     }
 }
 
@@ -106,6 +112,30 @@ pub struct Item {
 const MAX_ENTRIES: usize = 2_000;
 /// How many bytes of disk the entries take together.
 const MAX_BYTES: u64 = 2 * 1024 * 1024 * 1024;
+/// The part of both that the zones of one sandbox get: a project that fills its part stops
+/// its own commands, and three others can do the same before the quarantine is full.
+const SHARE: u64 = 4;
+
+/// Why the quarantine takes nothing more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Full {
+    /// The zones of one sandbox have used up their part.
+    #[error(
+        "the quarantine is full for this project ({} entries or {} MiB)",
+        MAX_ENTRIES as u64 / SHARE, (MAX_BYTES / SHARE) >> 20
+    )]
+    Project,
+    /// All projects together have used up the whole.
+    #[error("the quarantine is full ({MAX_ENTRIES} entries or {} GiB of all projects)", MAX_BYTES >> 30)]
+    Everywhere,
+}
+
+/// Fails where the quarantine takes nothing more from a sandbox with these zones, by their
+/// host paths.
+pub fn check_room(dir: &Path, zones: &[PathBuf]) -> Result<(), Full> {
+    Room::of(dir, zones).full().map_or(Ok(()), Err)
+}
 
 /// What the quarantine can still take. Nothing is removed to make room: a command could
 /// push out what the user has not looked at yet.
@@ -113,37 +143,66 @@ const MAX_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 pub(crate) struct Room {
     pub(crate) entries: usize,
     pub(crate) bytes: u64,
+    /// Which bound of entries and which of bytes is nearer.
+    nearer: (Full, Full),
 }
 
 impl Room {
-    /// Looks at what is there, finished or not.
-    pub(crate) fn of(dir: &Path) -> Self {
-        let (mut entries, mut bytes) = (0, 0);
+    /// Looks at all entries, finished or not. An entry counts for a sandbox where it comes
+    /// from one of its zones.
+    pub(crate) fn of(dir: &Path, zones: &[PathBuf]) -> Self {
+        let (mut all, mut own) = ((0, 0), (0, 0));
+        let zones: Vec<String> =
+            zones.iter().map(|zone| escape(zone.as_os_str().as_bytes())).collect();
         for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-            entries += 1;
+            let mut bytes = 0;
             for dir in [entry.path(), entry.path().join(CONTENT)] {
                 let files = std::fs::read_dir(dir).into_iter().flatten().flatten();
                 let facts = files.filter_map(|file| file.metadata().ok());
                 bytes += facts.map(|facts| facts.blocks() * 512).sum::<u64>();
             }
+            all = (all.0 + 1, all.1 + bytes);
+            if zone_of(&entry.path()).is_some_and(|zone| zones.contains(&zone)) {
+                own = (own.0 + 1, own.1 + bytes);
+            }
         }
+        let all = (MAX_ENTRIES.saturating_sub(all.0), MAX_BYTES.saturating_sub(all.1));
+        let own = (
+            (MAX_ENTRIES / SHARE as usize).saturating_sub(own.0),
+            (MAX_BYTES / SHARE).saturating_sub(own.1),
+        );
+        let nearer = |is_own| if is_own { Full::Project } else { Full::Everywhere };
         Room {
-            entries: MAX_ENTRIES.saturating_sub(entries),
-            bytes: MAX_BYTES.saturating_sub(bytes),
+            entries: all.0.min(own.0),
+            bytes: all.1.min(own.1),
+            nearer: (nearer(own.0 <= all.0), nearer(own.1 <= all.1)),
+        }
+    }
+
+    /// Returns the bound where nothing more fits.
+    fn full(self) -> Option<Full> {
+        match (self.entries, self.bytes) {
+            (0, _) => Some(self.nearer.0),
+            (_, 0) => Some(self.nearer.1),
+            _ => None,
         }
     }
 
     /// Fails where nothing more fits.
     pub(crate) fn check(self) -> io::Result<()> {
-        match self.entries > 0 && self.bytes > 0 {
-            true => Ok(()),
-            false => Err(io::Error::other(format!(
-                "the quarantine is full ({MAX_ENTRIES} entries or {} GiB): look at it with \
-                 `zonekeep quarantine`, and remove entries with `zonekeep quarantine drop`",
-                MAX_BYTES >> 30
-            ))),
-        }
+        let Some(full) = self.full() else { return Ok(()) };
+        Err(io::Error::other(format!("{full}; `zonekeep quarantine drop` removes entries")))
     }
+}
+
+/// Returns the zone that an entry comes from; an unfinished one does not tell.
+fn zone_of(entry: &Path) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Zone {
+        zone: String,
+    }
+    let bytes = std::fs::read(entry.join(ENTRY)).ok()?;
+    serde_json::from_slice::<Zone>(&bytes).ok().map(|entry| entry.zone)
 }
 
 /// Returns all finished entries, the oldest first; those that cannot be read are
@@ -170,6 +229,75 @@ pub fn read(dir: &Path, id: &str) -> io::Result<Entry> {
 pub fn open(dir: &Path, id: &str, item: &Item) -> io::Result<File> {
     let number = item.content.ok_or(io::ErrorKind::NotFound)?;
     File::open(entry_dir(dir, id)?.join(CONTENT).join(number.to_string()))
+}
+
+/// A file that waits for the user: a change that was made to a copy of `zone`/`path`.
+#[derive(Debug, Clone, Copy)]
+pub struct Waiting<'w> {
+    /// The host directory that the user's own file lies in.
+    pub zone: &'w Path,
+    /// Its path below that.
+    pub path: &'w RelPath,
+    /// Its path for the command.
+    pub agent_path: &'w Path,
+    /// Why it waits, in the place of a pattern.
+    pub pattern: &'w str,
+    /// The changed content.
+    pub content: &'w [u8],
+    /// Its permissions.
+    pub mode: u32,
+}
+
+/// Keeps a changed file, and returns the name of the entry. Where an entry holds the same
+/// change already, it is that one.
+pub fn keep(dir: &Path, waiting: &Waiting<'_>) -> io::Result<String> {
+    let zone = escape(waiting.zone.as_os_str().as_bytes());
+    let path = escape(waiting.path.as_bytes());
+    let mode = waiting.mode & 0o777;
+    let is_same = |entry: &Entry| {
+        let [item] = &entry.items[..] else { return false };
+        let same = entry.zone == zone && entry.path == path && item.mode == mode;
+        let mut content = Vec::new();
+        same && item.size == waiting.content.len() as u64
+            && open(dir, &entry.id, item)
+                .and_then(|mut file| io::Read::read_to_end(&mut file, &mut content))
+                .is_ok_and(|_| content == waiting.content)
+    };
+    if let Some(known) = list(dir).into_iter().find(is_same) {
+        return Ok(known.id);
+    }
+    Room::of(dir, &[waiting.zone.to_owned()]).check()?;
+    let mut store = Store::new(dir)?;
+    let written = store.put(waiting.content).and_then(|content| {
+        let item = Item {
+            path: String::new(),
+            kind: Kind::File,
+            mode,
+            link: None,
+            content: Some(content),
+            size: waiting.content.len() as u64,
+            truncated: false,
+        };
+        store.finish(&Entry {
+            id: store.id().to_owned(),
+            time: store.time(),
+            zone,
+            path,
+            agent_path: escape(waiting.agent_path.as_os_str().as_bytes()),
+            pattern: waiting.pattern.to_owned(),
+            kind: Kind::File,
+            items: vec![item],
+            left_out: 0,
+            session: None,
+        })
+    });
+    match written {
+        Ok(()) => Ok(store.id().to_owned()),
+        Err(error) => {
+            store.discard();
+            Err(error)
+        }
+    }
 }
 
 /// Removes an entry for good.

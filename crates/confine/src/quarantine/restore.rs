@@ -1,15 +1,16 @@
 //! Puts an entry back to where it was.
 
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 use zonekeep_policy::path::{is_plain_name, unescape};
 
 use super::handles::{Content, Made, hold_dir, put_file};
-use super::{Entry, Item, Kind, drop, open, read};
+use super::{Approved, Entry, Item, Kind, drop, open, read};
 
 /// Why something was not restored.
 #[derive(Debug, thiserror::Error)]
@@ -69,9 +70,32 @@ pub enum Incomplete {
     Restore,
 }
 
+/// What to do where something is at the path already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Present {
+    /// To leave it.
+    #[default]
+    Keep,
+    /// To put a file or link in its place, unless it is a directory.
+    Replace,
+}
+
+/// The largest file whose content is told to keepers: they compare no larger one.
+const MAX_TOLD: u64 = 1024 * 1024;
+
 /// Puts what was caught back to where it was and removes the entry, if all of it was
 /// kept; returns the host path. Nothing is replaced, and no link is followed.
 pub fn restore(dir: &Path, id: &str, incomplete: Incomplete) -> Result<PathBuf, RestoreError> {
+    restore_over(dir, id, incomplete, Present::Keep)
+}
+
+/// Does the same, and replaces what is there where that is wanted.
+pub fn restore_over(
+    dir: &Path,
+    id: &str,
+    incomplete: Incomplete,
+    present: Present,
+) -> Result<PathBuf, RestoreError> {
     let entry =
         read(dir, id).map_err(|source| RestoreError::NoEntry { id: id.to_owned(), source })?;
     let path = entry.host_path();
@@ -93,7 +117,7 @@ pub fn restore(dir: &Path, id: &str, incomplete: Incomplete) -> Result<PathBuf, 
     if let (Some(what), Incomplete::Refuse) = (&missing, incomplete) {
         return Err(RestoreError::Incomplete { path, what: what.clone() });
     }
-    put_back(dir, &entry, restorable).map_err(told)?;
+    put_back(dir, &entry, present, restorable).map_err(told)?;
     if missing.is_none() {
         // It is back; an entry that stays behind can be restored to no effect.
         let _ = drop(dir, id);
@@ -112,8 +136,16 @@ fn missing(entry: &Entry) -> Option<String> {
     (more > 0).then(|| format!("{more} of its files are missing"))
 }
 
-fn put_back(dir: &Path, entry: &Entry, restorable: impl Fn(&Item) -> bool) -> io::Result<()> {
+fn put_back(
+    dir: &Path,
+    entry: &Entry,
+    present: Present,
+    restorable: impl Fn(&Item) -> bool,
+) -> io::Result<()> {
     let zone = open_zone(&unescape(&entry.zone))?;
+    let host = entry.host_path();
+    // A keeper that is not told moves it away again, which is safe.
+    let _ = tell(dir, entry, host.as_os_str().as_bytes());
     let (parent, name) = parent_of(zone.as_fd(), &entry.path, 0o755)?;
     let top = match entry.kind {
         Kind::Directory => {
@@ -135,7 +167,50 @@ fn put_back(dir: &Path, entry: &Entry, restorable: impl Fn(&Item) -> bool) -> io
             (None, true) => (parent.try_clone()?, name.clone()),
             (None, false) => continue,
         };
-        put_item(dir, entry, item, parent.as_fd(), &name)?;
+        let parent = parent.as_fd();
+        match (present, entry.kind) {
+            (Present::Replace, Kind::File | Kind::Link) => {
+                // Under a name of ours first, so that it is replaced at once.
+                let fresh = format!(".zonekeep-{}", entry.id);
+                put_item(dir, entry, item, parent, fresh.as_bytes())?;
+                if let Err(errno) = rustix::fs::renameat(parent, &fresh, parent, &name[..]) {
+                    let _ = rustix::fs::unlinkat(parent, &fresh, AtFlags::empty());
+                    return Err(errno.into());
+                }
+            }
+            _ => put_item(dir, entry, item, parent, &name)?,
+        }
+    }
+    Ok(())
+}
+
+/// Tells the keepers of commands that run what is put back.
+fn tell(dir: &Path, entry: &Entry, host: &[u8]) -> io::Result<()> {
+    for item in &entry.items {
+        let below = unescape(&item.path);
+        let path = match below.is_empty() {
+            true => host.to_vec(),
+            false => [host, b"/", &below[..]].concat(),
+        };
+        // Where something is replaced, it has a name of ours first.
+        let above = path.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
+        let fresh = [&path[..above], b".zonekeep-", entry.id.as_bytes()].concat();
+        let mut content = Vec::new();
+        let approved = match (item.kind, &item.link) {
+            (Kind::Directory, _) => Approved::Directory,
+            (Kind::File, _) if item.size <= MAX_TOLD => {
+                open(dir, &entry.id, item)?.take(MAX_TOLD).read_to_end(&mut content)?;
+                Approved::File(&content)
+            }
+            (Kind::Link, Some(link)) => {
+                content.extend_from_slice(unescape(link).as_ref());
+                Approved::Link(&content)
+            }
+            _ => continue,
+        };
+        for path in [&path, &fresh] {
+            approved.note(dir, path)?;
+        }
     }
     Ok(())
 }

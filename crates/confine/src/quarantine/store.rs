@@ -81,6 +81,16 @@ impl Store {
         Ok(Stored { number, size: length, data, truncated: !whole })
     }
 
+    /// Keeps bytes as the next file.
+    pub(crate) fn put(&mut self, content: &[u8]) -> io::Result<u32> {
+        let number = self.next;
+        self.next += 1;
+        let path = self.dir.join(CONTENT).join(number.to_string());
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        io::Write::write_all(&mut file, content)?;
+        Ok(number)
+    }
+
     /// Finishes the entry.
     pub(crate) fn finish(&self, entry: &Entry) -> io::Result<()> {
         let text = serde_json::to_vec_pretty(entry)?;

@@ -43,6 +43,7 @@ struct Kept {
     entries: Vec<Entry>,
     #[serde(with = "text_map")]
     env: BTreeMap<OsString, OsString>,
+    caches: Vec<(String, PathBuf)>,
     notes: Vec<String>,
 }
 
@@ -130,6 +131,7 @@ pub(super) fn recall(dir: &Path, host: &Host<'_>, settings: &Settings<'_>) -> Op
     (kept.key == key && is_same(seen)).then_some(Runtime {
         entries: kept.entries,
         env: kept.env,
+        caches: kept.caches,
         notes: kept.notes,
     })
 }
@@ -146,8 +148,8 @@ pub(super) fn keep(
     let Some(key) = key(host, settings) else { return };
     let Some(seen) = seen(used) else { return };
     let file = dir.join(name(&key));
-    let (entries, env) = (found.entries.clone(), found.env.clone());
-    let kept = Kept { key, entries, env, notes: found.notes.clone() };
+    let Runtime { entries, env, caches, notes } = found.clone();
+    let kept = Kept { key, entries, env, caches, notes };
     let Ok(mut text) = serde_json::to_string(&kept) else { return };
     text.push('\n');
     text.push_str(&seen);
@@ -220,8 +222,18 @@ fn key(host: &Host<'_>, settings: &Settings<'_>) -> Option<String> {
     // Another build may find other things.
     let program = fs::metadata("/proc/self/exe").ok()?;
     let build = (program.dev(), program.ino(), program.size(), program.mtime(), program.ctime());
-    let Settings { home, user, uid, gid, hostname, network, granted, pass_env: _, env: _ } =
-        *settings;
+    let Settings {
+        home,
+        user,
+        uid,
+        gid,
+        hostname,
+        own_tree,
+        network,
+        granted,
+        pass_env: _,
+        env: _,
+    } = *settings;
     // What leads out, and where, is not found on the host.
     let network = match network {
         Network::Gate(_) if network.has_names_of_host() => "gate on the host",
@@ -229,7 +241,7 @@ fn key(host: &Host<'_>, settings: &Settings<'_>) -> Option<String> {
         Network::Host => "host",
         Network::Off => "off",
     };
-    let asked = (home, user, uid, gid, hostname, network, granted);
+    let asked = (home, user, uid, gid, hostname, own_tree, network, granted);
     Some(format!("{build:?} {:?} {:?} {:?} {asked:?}", host.env, host.home, host.root))
 }
 

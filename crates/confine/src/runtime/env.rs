@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use zonekeep_policy::policy::is_never_passed;
+use zonekeep_policy::zone::system_overlap;
 
+use super::look::Look;
 use super::tree::Tree;
 use super::{Host, Runtime, Settings, files, git};
 use crate::plan::Network;
@@ -104,7 +106,8 @@ pub(super) fn build(parts: &Parts<'_>, tree: &Tree<'_>) -> BTreeMap<OsString, Os
         set(name, value.as_ref());
     }
     for (name, inner) in HOMES {
-        set(name, settings.home.join(inner).as_ref());
+        let own = own_dir(host, settings, &tree.look, name);
+        set(name, own.unwrap_or_else(|| settings.home.join(inner)).as_ref());
     }
     if *settings.network == Network::Off {
         for (name, value) in OFFLINE {
@@ -119,15 +122,68 @@ pub(super) fn build(parts: &Parts<'_>, tree: &Tree<'_>) -> BTreeMap<OsString, Os
     set("LOGNAME", settings.user.as_ref());
     let path = std::env::join_paths(parts.path).unwrap_or_else(|_| "/usr/bin:/bin".into());
     set("PATH", &path);
-    let settings_of_git = git::settings(host, &tree.look);
-    set("GIT_CONFIG_COUNT", settings_of_git.len().to_string().as_ref());
-    for (i, (key, value)) in settings_of_git.iter().enumerate() {
+    // Variables win over a repository's own settings, so they hold defaults only where no
+    // file can be placed.
+    let git = git::settings(host, &tree.look, settings);
+    let mut in_env = git.fixed;
+    if settings.own_tree {
+        set("GIT_CONFIG_SYSTEM", git::SYSTEM_FILE.as_ref());
+    } else {
+        in_env.extend(git.defaults);
+    }
+    set("GIT_CONFIG_COUNT", in_env.len().to_string().as_ref());
+    for (i, (key, value)) in in_env.iter().enumerate() {
         set(&format!("GIT_CONFIG_KEY_{i}"), key.as_ref());
         set(&format!("GIT_CONFIG_VALUE_{i}"), value.as_ref());
     }
     env.extend(parts.tools.clone());
 
     env
+}
+
+/// Returns the directory that a variable of the caller names for caches or settings, where
+/// the home directory inside has the caller's path and so have these: what was built
+/// outside names them.
+fn own_dir(
+    host: &Host<'_>,
+    settings: &Settings<'_>,
+    look: &Look<'_>,
+    name: &str,
+) -> Option<PathBuf> {
+    let home = host.home.filter(|home| *home == settings.home)?;
+    // `GOPATH` can be a list.
+    let path = std::env::split_paths(host.env.get(OsStr::new(name))?).next()?;
+    let mut parts = path.components();
+    let plain = parts.next() == Some(Component::RootDir)
+        && parts.all(|part| matches!(part, Component::Normal(_)));
+    let mut others = settings.granted.iter().map(PathBuf::as_path).chain([home]);
+    let hides = others.any(|other| other.starts_with(&path));
+    // Toolchains behind a link in the way are placed where it leads to, and need the link.
+    let mut above = path.ancestors().filter_map(|above| Some((above, look.resolve(above)?)));
+    let linked = above.next().is_some_and(|(above, at)| at.real != above);
+    (plain && !hides && !linked && system_overlap(&path).is_none()).then_some(path)
+}
+
+/// Returns the directories of the caller's variables that need a place of their own: empty
+/// and private, whatever the host has there.
+pub(super) fn private_dirs(
+    host: &Host<'_>,
+    settings: &Settings<'_>,
+    look: &Look<'_>,
+) -> Vec<PathBuf> {
+    let dirs = HOMES.iter().filter_map(|(name, _)| own_dir(host, settings, look, name));
+    let is_in = |path: &Path, dirs: &[PathBuf]| dirs.iter().any(|dir| path.starts_with(dir));
+    let mut dirs: Vec<PathBuf> = dirs
+        .filter(|path| !path.starts_with(settings.home) && !is_in(path, settings.granted))
+        .collect();
+    dirs.sort();
+    let mut outer: Vec<PathBuf> = Vec::new();
+    for dir in dirs {
+        if !is_in(&dir, &outer) {
+            outer.push(dir);
+        }
+    }
+    outer
 }
 
 /// Adds what the project wants to have in the environment.
@@ -154,7 +210,8 @@ pub(super) fn add(host: &Host<'_>, settings: &Settings<'_>, runtime: &mut Runtim
 /// Returns the names of all variables of the caller that have a part in the
 /// environment inside, but for those about the language.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    KEPT.iter().chain(KEPT_FILES).copied().chain(["PATH", "XDG_CONFIG_HOME"])
+    let homes = HOMES.iter().map(|(name, _)| *name);
+    KEPT.iter().chain(KEPT_FILES).copied().chain(["PATH"]).chain(homes)
 }
 
 /// Returns whether a variable is one of those that choose a language.

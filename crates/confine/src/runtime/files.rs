@@ -1,12 +1,14 @@
 //! Small files of the system that say what holds inside.
 
-use super::Settings;
 use super::tree::Tree;
+use super::{Host, Settings, git};
 use crate::plan::Network;
 
 /// Places the files.
-pub(super) fn place(tree: &mut Tree<'_>, settings: &Settings<'_>) {
+pub(super) fn place(tree: &mut Tree<'_>, host: &Host<'_>, settings: &Settings<'_>) {
     let shell = shell(tree);
+    let settings_of_git = git::settings(host, &tree.look, settings);
+    tree.file(git::SYSTEM_FILE, settings_of_git.file());
     tree.file("/etc/passwd", passwd(settings, shell));
     tree.file("/etc/group", group(settings));
     tree.file("/etc/nsswitch.conf", nsswitch(settings.network).to_owned());

@@ -3,8 +3,8 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use super::Host;
 use super::look::Look;
+use super::{Host, Settings};
 
 /// How large a file of settings may be.
 const MAX_SETTINGS: u64 = 256 * 1024;
@@ -17,11 +17,34 @@ struct Kept {
     branch: Option<String>,
 }
 
-/// Returns the settings that git is given in its environment.
-///
-/// Not in a file: the home directory inside is writable, and `git config
-/// --global` has to work there.
-pub(super) fn settings(host: &Host<'_>, look: &Look<'_>) -> Vec<(&'static str, String)> {
+/// The file of settings that every git inside reads first. The home directory's own file,
+/// which `git config --global` writes, and each repository's win over it.
+pub(super) const SYSTEM_FILE: &str = "/etc/gitconfig";
+
+/// Settings that git is given.
+#[derive(Debug)]
+pub(super) struct GitSettings {
+    /// Defaults that a repository's own settings win over.
+    pub(super) defaults: Vec<(&'static str, String)>,
+    /// Settings that hold for every repository.
+    pub(super) fixed: Vec<(&'static str, String)>,
+}
+
+impl GitSettings {
+    /// Returns the defaults as a file.
+    pub(super) fn file(&self) -> String {
+        let mut text = String::new();
+        for (key, value) in &self.defaults {
+            let Some((section, name)) = key.split_once('.') else { continue };
+            let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+            text.push_str(&format!("[{section}]\n\t{name} = \"{value}\"\n"));
+        }
+        text
+    }
+}
+
+/// Reads the settings that git is given from the caller's files.
+pub(super) fn settings(host: &Host<'_>, look: &Look<'_>, settings: &Settings<'_>) -> GitSettings {
     let mut kept = Kept::default();
     let config = match host.env.get(OsStr::new("XDG_CONFIG_HOME")) {
         Some(dir) => Some(Path::new(dir).to_path_buf()),
@@ -34,13 +57,25 @@ pub(super) fn settings(host: &Host<'_>, look: &Look<'_>) -> Vec<(&'static str, S
             read(&text, &mut kept);
         }
     }
-    vec![
+    let mut defaults = vec![
         ("user.name", kept.name.unwrap_or_else(|| "agent".into())),
         ("user.email", kept.email.unwrap_or_else(|| "agent@localhost".into())),
         ("init.defaultBranch", kept.branch.unwrap_or_else(|| "main".into())),
-        // Zones belong to somebody else where the user inside has another number.
+    ];
+    // The index has the uid of each file. Where the uid inside differs, every file that git
+    // outside has added would look changed, and `git apply --index` would refuse it.
+    if settings.own_tree && settings.uid != rustix::process::geteuid().as_raw() {
+        defaults.push(("core.checkStat", "minimal".into()));
+    }
+    let fixed = vec![
+        // Zones belong to another user where the uid inside differs.
         ("safe.directory", "*".into()),
-    ]
+        // Every process ends with its command, so maintenance in the background would be
+        // killed halfway. Git before 2.47 knows only the second key.
+        ("maintenance.autoDetach", "false".into()),
+        ("gc.autoDetach", "false".into()),
+    ];
+    GitSettings { defaults, fixed }
 }
 
 /// Reads what is kept from a file of settings. Includes are not followed, and
@@ -86,6 +121,13 @@ fn unquoted(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_quotes_its_values() {
+        let defaults = vec![("user.name", "A \"B\" \\ # C".to_owned()), ("x.y", "z".to_owned())];
+        let file = GitSettings { defaults, fixed: Vec::new() }.file();
+        assert_eq!(file, "[user]\n\tname = \"A \\\"B\\\" \\\\ # C\"\n[x]\n\ty = \"z\"\n");
+    }
 
     #[test]
     fn the_identity_is_read_and_nothing_else() {

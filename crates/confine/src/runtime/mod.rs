@@ -11,6 +11,7 @@
 //! directory of the system, such as a project in `/usr/src`, is placed over it.
 
 mod cache;
+mod caches;
 mod deny;
 mod env;
 mod files;
@@ -50,7 +51,8 @@ pub struct Host<'h> {
 /// What the sandbox will be like.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings<'s> {
-    /// The home directory inside.
+    /// The home directory inside. Where it has the caller's path, so have the directories
+    /// that the caller's variables name for caches.
     pub home: &'s Path,
     /// The name of the user inside.
     pub user: &'s str,
@@ -60,6 +62,9 @@ pub struct Settings<'s> {
     pub gid: u32,
     /// The name of the machine inside.
     pub hostname: &'s str,
+    /// Whether commands see the entries of the runtime: not with a backend that leaves
+    /// them the host's files.
+    pub own_tree: bool,
     /// What commands can reach.
     pub network: &'s Network,
     /// Host paths that are placed at their own path by the caller. They are
@@ -78,6 +83,8 @@ pub struct Runtime {
     pub entries: Vec<Entry>,
     /// The whole environment.
     pub env: BTreeMap<OsString, OsString>,
+    /// Directories inside that could outlive the sandbox, by the name of the cache.
+    pub caches: Vec<(String, PathBuf)>,
     /// What was found and what was left out, in sentences for an explanation.
     pub notes: Vec<String>,
 }
@@ -111,18 +118,25 @@ pub fn find(host: &Host<'_>, settings: &Settings<'_>, kept: Option<&Path>) -> Ru
 fn look_for(host: &Host<'_>, settings: &Settings<'_>, look: Rc<Look<'_>>) -> Runtime {
     let mut tree = Tree::new(look, host.home, settings.granted);
     system::place(&mut tree, settings.network);
-    files::place(&mut tree, settings);
+    files::place(&mut tree, host, settings);
+    let private = env::private_dirs(host, settings, &tree.look);
+    for dir in &private {
+        tree.private(dir);
+    }
 
-    let mut tools = Tools::new(tree, host, settings);
+    let mut tools = Tools::new(tree, host, settings, &private);
     let path = search_path::build(&mut tools, host.env.get(OsStr::new("PATH")));
     tools.take_programs(&path);
     tools.take_environments();
     let kept = tools.take_prefixes();
+    let look = Rc::clone(&tools.tree.look);
     let found = tools.finish();
 
     let env = env::build(
         &env::Parts { host, settings, path: &path, kept: &kept, tools: &found.env },
         &found.tree,
     );
-    Runtime { entries: found.tree.into_entries(), env, notes: found.notes }
+    let has_program = |name: &str| path.iter().any(|dir| look.is_program(&dir.join(name)));
+    let caches = caches::find(&env, settings.home, has_program);
+    Runtime { entries: found.tree.into_entries(), env, caches, notes: found.notes }
 }

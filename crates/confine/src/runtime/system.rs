@@ -28,6 +28,8 @@ const ETC: &[&str] = &[
     "inputrc",
     "terminfo",
     "fonts",
+    "papersize",
+    "paperspecs",
     // Names that are the same everywhere.
     "protocols",
     "services",
@@ -57,6 +59,16 @@ const ETC: &[&str] = &[
     "maven/m2.conf",
     "perl",
     "python3*",
+    // Not the site's own files: administrators put tokens there.
+    "R/ldpaths",
+    "R/Makeconf",
+    "R/Renviron",
+    "R/repositories",
+    // Programs: Debian's browser sources each file there; `apikeys` stays outside.
+    "chromium.d/default-flags",
+    "chromium.d/dev-shm",
+    "chromium.d/extensions",
+    "ImageMagick-*/*.xml",
 ];
 
 /// Places the system.

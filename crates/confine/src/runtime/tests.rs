@@ -48,16 +48,22 @@ impl Fake {
     }
 
     fn find_with(&self, kept: Option<&Path>) -> Runtime {
+        self.find_at(Path::new("/home/agent"), kept)
+    }
+
+    /// Finds the runtime for a home directory inside.
+    fn find_at(&self, home: &Path, kept: Option<&Path>) -> Runtime {
         let host =
             Host { env: &self.env, home: Some(Path::new("/home/ann")), root: self.root.path() };
         find(
             &host,
             &Settings {
-                home: Path::new("/home/agent"),
+                home,
                 user: "agent",
                 uid: 1000,
                 gid: 1000,
                 hostname: "box",
+                own_tree: true,
                 network: &self.network,
                 granted: &self.granted,
                 pass_env: &self.pass,
@@ -296,9 +302,15 @@ fn only_what_is_listed_comes_from_etc() {
         "etc/java-17/management/jmxremote.password",
         "etc/timezone -> /data/zone",
         "data/zone",
+        "etc/R/Renviron",
+        "etc/R/Renviron.site",
+        "etc/chromium.d/apikeys",
+        "etc/chromium.d/default-flags",
     ]);
     let want = [
         "/data/zone=/etc/timezone",
+        "/etc/R/Renviron",
+        "/etc/chromium.d/default-flags",
         "/etc/java-17/security",
         "/etc/localtime>/usr/share/zoneinfo/UTC",
         "/etc/ssl/certs",
@@ -433,11 +445,82 @@ fn the_environment_is_made_and_not_inherited() {
         ("CARGO_HOME", Some("/home/agent/.cargo")),
         ("CARGO_NET_OFFLINE", Some("true")),
         ("GIT_TEMPLATE_DIR", Some("")),
-        ("GIT_CONFIG_VALUE_0", Some("Ann")),
-        ("GIT_CONFIG_VALUE_1", Some("agent@localhost")),
+        ("GIT_CONFIG_SYSTEM", Some("/etc/gitconfig")),
+        ("GIT_CONFIG_COUNT", Some("3")),
+        ("GIT_CONFIG_VALUE_0", Some("*")),
+        ("GIT_CONFIG_KEY_1", Some("maintenance.autoDetach")),
+        ("GIT_CONFIG_VALUE_1", Some("false")),
+        ("GIT_CONFIG_KEY_2", Some("gc.autoDetach")),
+        ("GIT_CONFIG_VALUE_2", Some("false")),
     ];
     for (name, value) in cases {
         assert_eq!(variable(&runtime, name), value, "{name}");
+    }
+    let git = content(&runtime, "/etc/gitconfig").unwrap();
+    assert!(git.starts_with("[user]\n\tname = \"Ann\"\n[user]\n\temail = \"agent@localhost\"\n"));
+}
+
+#[test]
+fn a_home_at_the_hosts_path_has_its_caches_at_theirs() {
+    let paths = ["usr/bin/cargo!", "home/ann/.cargo/registry/cache/", "data/cargo/registry/cache/"];
+    let private = |runtime: &Runtime| -> Vec<PathBuf> {
+        let entries = runtime.entries.iter();
+        let private = entries.filter(|entry| matches!(entry, Entry::Private { .. }));
+        private.map(|entry| entry.at().to_owned()).collect()
+    };
+    let home = Path::new("/home/ann");
+    let plain = Fake::new(&paths).find_at(home, None);
+    assert_eq!(variable(&plain, "HOME"), Some("/home/ann"));
+    assert_eq!(variable(&plain, "CARGO_HOME"), Some("/home/ann/.cargo"));
+    assert_eq!(places(&plain), ["/home/ann/.cargo/registry/cache"]);
+    assert_eq!(private(&plain), [""; 0].map(PathBuf::from));
+
+    let fake = Fake::new(&paths)
+        .env("CARGO_HOME", "/data/cargo")
+        .env("GOPATH", "/data/go:/data/more")
+        .env("GOCACHE", "/data/go/cache")
+        .env("PIP_CACHE_DIR", "/work/pip")
+        .granted("/work");
+    let moved = fake.find_at(home, None);
+    let cases = [
+        ("CARGO_HOME", "/data/cargo"),
+        ("GOPATH", "/data/go"),
+        ("GOCACHE", "/data/go/cache"),
+        ("PIP_CACHE_DIR", "/work/pip"),
+        ("XDG_CACHE_HOME", "/home/ann/.cache"),
+    ];
+    for (name, value) in cases {
+        assert_eq!(variable(&moved, name), Some(value), "{name}");
+    }
+    assert_eq!(places(&moved), ["/data/cargo/registry/cache"]);
+    assert_eq!(private(&moved), ["/data/cargo", "/data/go"].map(PathBuf::from));
+    // With another home all of them are in it.
+    let other = fake.find();
+    assert_eq!(variable(&other, "CARGO_HOME"), Some("/home/agent/.cargo"));
+    assert_eq!(private(&other), [""; 0].map(PathBuf::from));
+}
+
+#[test]
+fn no_variable_of_the_caller_hides_the_system_or_what_is_granted() {
+    for value in [
+        "/",
+        "/home",
+        "/usr/local/cargo",
+        "/etc/x",
+        "/proc",
+        "/work",
+        "rel",
+        "",
+        "/a/../b",
+        "/way",
+        "/way/new",
+    ] {
+        let fake =
+            Fake::new(&["data/", "way -> /data"]).env("CARGO_HOME", value).granted("/work/project");
+        let found = fake.find_at(Path::new("/home/ann"), None);
+        assert_eq!(variable(&found, "CARGO_HOME"), Some("/home/ann/.cargo"), "{value}");
+        let private = |entry: &Entry| matches!(entry, Entry::Private { .. });
+        assert!(!found.entries.iter().any(private), "{value}");
     }
 }
 

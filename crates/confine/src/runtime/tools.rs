@@ -37,6 +37,8 @@ pub(super) struct Tools<'h> {
     pub(super) notes: Vec<String>,
     host: &'h Host<'h>,
     settings: &'h Settings<'h>,
+    /// Directories beside the home that are private and at the caller's path.
+    private: &'h [PathBuf],
     env: BTreeMap<OsString, OsString>,
     taken: Vec<(&'static str, Vec<PathBuf>)>,
     followed: BTreeSet<PathBuf>,
@@ -54,9 +56,15 @@ pub(super) struct Found<'h> {
 
 impl<'h> Tools<'h> {
     /// Starts with the entries of the system.
-    pub(super) fn new(tree: Tree<'h>, host: &'h Host<'h>, settings: &'h Settings<'h>) -> Self {
+    pub(super) fn new(
+        tree: Tree<'h>,
+        host: &'h Host<'h>,
+        settings: &'h Settings<'h>,
+        private: &'h [PathBuf],
+    ) -> Self {
         Self {
             tree,
+            private,
             notes: Vec::new(),
             host,
             settings,
@@ -258,7 +266,10 @@ impl<'h> Tools<'h> {
                 self.leave_out(name, &from);
                 continue;
             }
-            let at = self.settings.home.join(share.at).join(&path);
+            let at = match self.private.iter().any(|dir| from.starts_with(dir)) {
+                true => from.clone(),
+                false => self.settings.home.join(share.at).join(&path),
+            };
             if self.tree.is_granted(&at) {
                 continue;
             }

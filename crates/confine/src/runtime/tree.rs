@@ -120,6 +120,11 @@ impl<'h> Tree<'h> {
         self.entries.push(Entry::Link { at: at.into(), to: to.into() });
     }
 
+    /// Places an empty directory that can be written.
+    pub(super) fn private(&mut self, at: &Path) {
+        self.entries.push(Entry::Private { at: at.to_path_buf() });
+    }
+
     /// Places a small file.
     pub(super) fn file(&mut self, at: impl Into<PathBuf>, content: String) {
         self.entries.push(Entry::File { at: at.into(), content });

@@ -9,6 +9,8 @@ mod table;
 
 pub use table::TABLE;
 
+use crate::plan::Calls;
+
 /// An architecture that a filter can be made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arch {
@@ -121,16 +123,31 @@ impl Argument {
     }
 }
 
+/// Returns the lines that hold for commands with these calls.
+pub fn lines(calls: Calls) -> impl Iterator<Item = &'static Line> + Clone {
+    let (open, more) = match calls {
+        Calls::Usual => (&[][..], &[][..]),
+        Calls::Debug => (table::DEBUGGERS, table::WHILE_DEBUGGING),
+    };
+    TABLE.iter().filter(move |line| !open.contains(&line.name)).chain(more)
+}
+
 /// Returns what the table says about a call on a foreign architecture, or on
 /// the one the filter is for. `None` is: it goes ahead.
-pub fn decide(filter: Arch, audit: u32, number: u32, arguments: &[u64; 6]) -> Option<Effect> {
+pub fn decide(
+    calls: Calls,
+    filter: Arch,
+    audit: u32,
+    number: u32,
+    arguments: &[u64; 6],
+) -> Option<Effect> {
     if audit != filter.audit() || is_x32(filter, number) {
         return Some(Effect::Deny);
     }
     if number > LAST_KNOWN {
         return Some(Effect::Absent);
     }
-    let line = TABLE.iter().find(|line| {
+    let line = lines(calls).find(|line| {
         line.number(filter) == Some(number) && line.when.iter().all(|test| test.holds(arguments))
     });
     line.map(|line| line.effect)
@@ -191,7 +208,7 @@ fn answer(effect: Option<Effect>) -> Instruction {
 }
 
 /// Makes the filter for an architecture.
-pub fn compile(arch: Arch) -> Vec<Instruction> {
+pub fn compile(calls: Calls, arch: Arch) -> Vec<Instruction> {
     let mut program = vec![
         load(ARCH_AT),
         jump(JUMP_EQUAL, arch.audit(), 1, 0),
@@ -204,18 +221,18 @@ pub fn compile(arch: Arch) -> Vec<Instruction> {
     }
     program.push(jump(JUMP_AT_LEAST, LAST_KNOWN + 1, 0, 1));
     program.push(answer(Some(Effect::Absent)));
-    let mut numbers: Vec<u32> = TABLE.iter().filter_map(|line| line.number(arch)).collect();
+    let mut numbers: Vec<u32> = lines(calls).filter_map(|line| line.number(arch)).collect();
     numbers.sort_unstable();
     numbers.dedup();
-    program.extend(search(arch, &numbers));
+    program.extend(search(calls, arch, &numbers));
     program
 }
 
 /// Finds a number by halves, so that every call costs a few comparisons.
-fn search(arch: Arch, numbers: &[u32]) -> Vec<Instruction> {
+fn search(calls: Calls, arch: Arch, numbers: &[u32]) -> Vec<Instruction> {
     if let [] | [_] = numbers {
         let Some(&number) = numbers.first() else { return vec![answer(None)] };
-        let lines = TABLE.iter().filter(|line| line.number(arch) == Some(number));
+        let lines = lines(calls).filter(|line| line.number(arch) == Some(number));
         let bodies: Vec<Instruction> = lines.flat_map(body).collect();
         let past = u8::try_from(bodies.len()).expect("a call has few lines");
         let mut leaf = vec![jump(JUMP_EQUAL, number, 0, past)];
@@ -224,7 +241,7 @@ fn search(arch: Arch, numbers: &[u32]) -> Vec<Instruction> {
         return leaf;
     }
     let (low, high) = numbers.split_at(numbers.len() / 2);
-    let low = search(arch, low);
+    let low = search(calls, arch, low);
     let mut program = match u8::try_from(low.len()) {
         Ok(past) => vec![jump(JUMP_AT_LEAST, high[0], past, 0)],
         Err(_) => {
@@ -233,7 +250,7 @@ fn search(arch: Arch, numbers: &[u32]) -> Vec<Instruction> {
         }
     };
     program.extend(low);
-    program.extend(search(arch, high));
+    program.extend(search(calls, arch, high));
     program
 }
 
@@ -325,8 +342,11 @@ mod tests {
             0x200_0000,
             u64::MAX,
         ];
-        for arch in [Arch::X86_64, Arch::Aarch64] {
-            let program = compile(arch);
+        let both = [Calls::Usual, Calls::Debug];
+        let all =
+            both.into_iter().flat_map(|calls| [(calls, Arch::X86_64), (calls, Arch::Aarch64)]);
+        for (calls, arch) in all {
+            let program = compile(calls, arch);
             assert!(program.len() < 4096);
             let numbers = (0..600).chain(X32..X32 + 600).chain([u32::MAX]);
             for number in numbers {
@@ -339,9 +359,12 @@ mod tests {
                             [*value, other, *value, other, 0, 0],
                             [other, *value, other, *value, 0, 0],
                         ] {
-                            let want = answer(decide(arch, audit, number, &arguments)).value;
+                            let want = answer(decide(calls, arch, audit, number, &arguments)).value;
                             let got = run(&program, audit, number, &arguments);
-                            assert_eq!(got, want, "{arch:?} {audit:x} {number} {arguments:?}");
+                            assert_eq!(
+                                got, want,
+                                "{calls:?} {arch:?} {audit:x} {number} {arguments:?}"
+                            );
                         }
                     }
                 }
@@ -355,7 +378,7 @@ mod tests {
             TABLE.iter().find(|line| line.name == name).and_then(|line| line.x86_64).unwrap()
         };
         let decide = |name, arguments: [u64; 6]| {
-            decide(Arch::X86_64, Arch::X86_64.audit(), on(name), &arguments)
+            decide(Calls::Usual, Arch::X86_64, Arch::X86_64.audit(), on(name), &arguments)
         };
         let args = |list: &[u64]| {
             let mut all = [0; 6];
@@ -405,6 +428,30 @@ mod tests {
         for (name, list, want) in cases {
             assert_eq!(decide(name, args(list)), *want, "{name} {list:x?}");
         }
+    }
+
+    #[test]
+    fn debugging_opens_what_debuggers_need_and_nothing_else() {
+        let arch = Arch::X86_64;
+        let decide = |calls, number, arguments: &[u64; 6]| {
+            super::decide(calls, arch, arch.audit(), number, arguments)
+        };
+        for line in TABLE {
+            let Some(number) = line.number(arch) else { continue };
+            let opened = table::DEBUGGERS.contains(&line.name);
+            for arguments in [[0; 6], [u64::MAX; 6]] {
+                let usual = decide(Calls::Usual, number, &arguments);
+                let debug = decide(Calls::Debug, number, &arguments);
+                let is_all = line.name == "perf_event_open" && arguments[1] == u64::MAX;
+                let want = if opened && !is_all { None } else { usual };
+                assert_eq!(debug, want, "{} {arguments:x?}", line.name);
+            }
+        }
+        // A process, every process of a processor, those of a control group.
+        let perf = |arguments| decide(Calls::Debug, 298, &arguments);
+        assert_eq!(perf([1, 7, u64::MAX, u64::MAX, 0, 0]), None);
+        assert_eq!(perf([1, u64::MAX, 0, u64::MAX, 0, 0]), Some(Effect::Deny));
+        assert_eq!(perf([1, 7, 0, u64::MAX, 4, 0]), Some(Effect::Deny));
     }
 
     /// The numbers against those of the C library, for what it knows.

@@ -55,6 +55,26 @@ const LIMITS: &str = "changes the limits of other processes";
 const HARDENING: &str = "switches off what makes a process harder to exploit";
 const DISGUISE: &str = "rewrites what is told about a process";
 
+/// Calls that debuggers and profilers make. The kernel lets them reach processes of the same
+/// user, in the same process namespace, that are dumpable: commands, and neither the first
+/// process nor the supervisors. What is traced stays under this filter, whichever calls the
+/// tracer has it make.
+pub(super) const DEBUGGERS: &[&str] =
+    &["ptrace", "process_vm_readv", "process_vm_writev", "perf_event_open", "memfd_create"];
+
+/// What holds in their place.
+pub(super) const WHILE_DEBUGGING: &[Line] = &[
+    // All processes of a processor, and those of a control group.
+    when(
+        line("perf_event_open", Some(298), Some(241), DENY, PROGRAMS),
+        &[Argument::is(1, u32::MAX)],
+    ),
+    when(
+        line("perf_event_open", Some(298), Some(241), DENY, PROGRAMS),
+        &[Argument::any_bit(4, 0x4)],
+    ),
+];
+
 /// The table. A number may have several lines: the first whose conditions all
 /// hold decides, and where none does the call goes ahead.
 pub const TABLE: &[Line] = &[

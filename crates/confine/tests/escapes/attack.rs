@@ -179,7 +179,7 @@ pub(crate) fn main(name: &str, facts: &str) -> ExitCode {
     // A background process that touches the terminal must get an error or its
     // way, and not be stopped.
     sys::ignore(&[libc::SIGTTOU, libc::SIGTTIN, libc::SIGHUP, libc::SIGPIPE]);
-    let attack = attacks::all().find(|attack| attack.name == name).expect("an attack's name");
+    let attack = attacks::named(name).expect("an attack's name");
     let target: Target = serde_json::from_str(facts).expect("facts");
     let outcome = (attack.attempt)(&target);
     println!("{}", outcome.to_string().replace('\n', " "));

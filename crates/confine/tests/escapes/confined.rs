@@ -18,7 +18,7 @@ use zonekeep_confine::sensitive;
 use zonekeep_confine::tree::{Ended, Failed, Launcher, Tree};
 use zonekeep_policy::guard::Guards;
 use zonekeep_policy::limit::Limits;
-use zonekeep_policy::planted::CommandGuards;
+use zonekeep_policy::planted::{Caller, CommandGuards};
 use zonekeep_policy::sensitive::Sensitive;
 
 use crate::attack::Given;
@@ -147,6 +147,7 @@ fn plan(backend: Backend, scene: &Scene, argv: &[String]) -> (Plan, BTreeMap<OsS
             uid,
             gid,
             hostname: "zonekeep",
+            own_tree: own,
             network: &network,
             granted: &[],
             pass_env: &[],
@@ -185,15 +186,27 @@ fn plan(backend: Backend, scene: &Scene, argv: &[String]) -> (Plan, BTreeMap<OsS
     };
     let watch = Watch {
         home: std::env::home_dir().unwrap_or_default(),
-        patterns: CommandGuards::of(&Guards::default()).lines(),
+        guards: CommandGuards::of(&Guards::default(), Caller::Agent),
         quarantine: scene.dir().join("quarantine"),
         git_may_configure: argv.iter().any(|word| word.contains("submodule")),
+        git: zonekeep_testkit::program("git").unwrap_or_default(),
+        ..Watch::default()
     };
     let mut env = found.env;
     if !own {
         env.insert("TMPDIR".into(), home.join("tmp").into());
     }
-    let plan =
-        Plan { backend, entries, home, network, limits, watch: Some(watch), rules, prove: false };
+    let plan = Plan {
+        backend,
+        entries,
+        home,
+        network,
+        limits,
+        watch: Some(watch),
+        rules,
+        prove: false,
+        calls: Default::default(),
+        dialers: 0,
+    };
     (plan, env)
 }

@@ -10,6 +10,8 @@ pub(crate) const WORK: &str = "ordinary work";
 /// Name prefixes of attacks and the rule they test; the first match counts.
 const RULES: &[(&str, &str)] = &[
     ("files/ro_", "read-only directories"),
+    ("files/kept_", "blocked deletion"),
+    ("files/linked_", "hard links"),
     ("files/", "files outside"),
     ("ipc/key_", "kernel surface"),
     ("ipc/shared_files", "files outside"),

@@ -190,7 +190,16 @@ impl Ground<'_> {
             let finding = self.case(attack, attacker, backend.as_str());
             (backend, finding.map_or_else(Verdict::Failed, |finding| confined(&finding)))
         });
-        let confined = confined.collect();
+        let confined: Vec<(Backend, Verdict)> = confined.collect();
+        let none_runs = confined.iter().all(|(_, case)| matches!(case, Verdict::Skipped(_)));
+        // Where the machine refuses the attack to everybody, and every sandbox too, there is
+        // nothing to compare.
+        let control = match control {
+            Verdict::Failed(why) if none_runs && !confined.is_empty() => {
+                Verdict::Skipped(format!("no backend runs here ({why})"))
+            }
+            control => control,
+        };
         Line { attack, user: self.user, control, confined }
     }
 
@@ -209,7 +218,7 @@ impl Ground<'_> {
         let said = finding.said.clone().unwrap_or_else(|| finding.ended.clone());
         let broke = said.starts_with("BROKE") || finding.found.is_some();
         match attack.control {
-            Control::Ordinary if said.starts_with("MISSING") => Verdict::Skipped(said),
+            _ if said.starts_with("MISSING") => Verdict::Skipped(said),
             Control::Ordinary => {
                 let good = said.starts_with("HELD") && finding.found.is_none();
                 Verdict::of(good, format!("{said} {}", finding.found.unwrap_or_default()))

@@ -10,7 +10,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType};
 use rustix::process::{Resource, Rlimit};
 
 /// How long anything may take here.
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 
 pub(crate) fn main(words: &[String]) {
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
@@ -68,7 +68,7 @@ fn attempt(to: &str) {
         (_, Some(at)) => TcpListener::bind(at).map(drop),
         _ => TcpStream::connect_timeout(&to.parse().unwrap(), SOON).map(drop),
     };
-    let slow = since.elapsed() > Duration::from_secs(2);
+    let slow = since.elapsed() > SOON / 2;
     let result = result.map_err(|error| error.raw_os_error().unwrap_or(-1));
     println!("{to} {} {}", result.err().unwrap_or(0), if slow { "late" } else { "at once" });
 }

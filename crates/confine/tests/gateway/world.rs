@@ -90,6 +90,8 @@ impl World {
             watch: None,
             rules: ZoneRules::default(),
             prove: false,
+            calls: Default::default(),
+            dialers: 0,
         }
     }
 

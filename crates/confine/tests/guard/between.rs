@@ -171,3 +171,48 @@ pub(super) fn what_was_there_for_a_moment() {
         assert!(!project.has(".envrc"), "{run:?}");
     });
 }
+
+/// What the user restores while a command runs is the user's, as it is and where it is.
+pub(super) fn what_the_user_restores_while_a_command_runs() {
+    let plant = "echo x > .envrc; mkdir -p v/d; echo x > v/d/t; ln -s d v/l; mv v .vscode
+        mkdir -p a; echo x > a/.envrc; echo y > .mcp.json; true";
+    for backend in [Backend::Namespaces, Backend::Landlock] {
+        let mut project = Project::new();
+        project.backend = backend;
+        let run = project.run(plant);
+        let ids: Vec<String> = run.caught.iter().filter_map(|caught| caught.id.clone()).collect();
+        assert_eq!(ids.len(), 4, "{run:#?}");
+        // The control: a user's file that nobody has restored is not told from a command's.
+        put(&project, "wait", "");
+        let sandbox = project.start();
+        let run = std::thread::scope(|scope| {
+            let waits = "touch ready; while [ -e wait ]; do sleep 0.02; done; echo z > a/.mcp.json";
+            let command = scope.spawn(|| sandbox.run(waits));
+            while !project.has("ready") && !command.is_finished() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            for id in &ids {
+                quarantine::restore(&project.quarantine(), id, Incomplete::Refuse).unwrap();
+            }
+            put(&project, ".npmrc", "mine");
+            // The keeper looks at all of it while the command runs.
+            std::thread::sleep(Duration::from_millis(200));
+            fs::remove_file(project.zone().join("wait")).unwrap();
+            command.join().unwrap()
+        });
+        run.succeeded().caught(&[".npmrc", "a/.mcp.json"]);
+        assert_eq!(project.read(".envrc"), "x\n", "{backend:?}");
+        assert_eq!(project.read("a/.envrc"), "x\n");
+        assert_eq!(project.read(".vscode/d/t"), "x\n");
+        assert!(project.has(".vscode/l"));
+        assert_eq!(project.read(".mcp.json"), "y\n");
+        // Other content and other files beside it are held as ever.
+        let run = sandbox.run("echo z > .envrc; echo z > .vscode/d/u");
+        run.caught(&[".envrc", ".vscode/d/u"]);
+        assert_eq!(project.read(".envrc"), "x\n");
+        // And so is the same content in a later session, once the user has removed it.
+        drop(sandbox);
+        fs::remove_file(project.zone().join(".envrc")).unwrap();
+        project.run("echo x > .envrc").caught(&[".envrc"]);
+    }
+}

@@ -64,7 +64,7 @@ pub(super) fn allowed_hard_links_stay_writable() {
     let mut plan = project.plan();
     plan.rules.allow_hard_links = vec!["cache/**".to_owned()];
     let activity = project.activity();
-    let tree = Tree::start_for(plan, &Launcher::this_program(), Some(&activity)).unwrap();
+    let tree = Tree::start_for(plan, &Launcher::this_program(), Some(&activity), None).unwrap();
     let sandbox = Sandbox { project: &project, tree, activity };
     let run = sandbox.run("echo changed > cache/a; echo evil > b");
     assert_eq!(fs::read_to_string(project.outside("cache/a")).unwrap(), "changed\n");

@@ -6,7 +6,9 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod between;
+mod clones;
 mod existing;
+mod history;
 mod linked;
 mod plants;
 mod races;
@@ -25,26 +27,29 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use between::*;
+use clones::*;
 use existing::*;
+use history::*;
 use linked::*;
 use plants::*;
 use races::*;
 use restored::*;
-use zonekeep_confine::Caught;
 use zonekeep_confine::activity::Activity;
 use zonekeep_confine::plan::{
     Access, Backend, Bind, Entry, Network, Plan, Role, Start, Watch, ZoneRules,
 };
 use zonekeep_confine::quarantine::{self, Incomplete, Kind, RestoreError};
 use zonekeep_confine::tree::{Launcher, Tree};
+use zonekeep_confine::{Caught, Fate};
 use zonekeep_policy::guard::Guards;
 use zonekeep_policy::limit::Limits;
-use zonekeep_policy::planted::CommandGuards;
+use zonekeep_policy::planted::{Caller, CommandGuards};
 
 const TESTS: &[(&str, fn())] = &[
     ("plants_of_every_kind_are_caught", plants_of_every_kind_are_caught),
     ("what_a_command_writes_later_is_kept", what_a_command_writes_later_is_kept),
     ("plants_are_caught_while_the_command_runs", plants_are_caught_while_the_command_runs),
+    ("plants_below_the_top_are_caught_at_the_end", plants_below_the_top_are_caught_at_the_end),
     ("permissions_are_not_in_the_way", permissions_are_not_in_the_way),
     ("strange_names_and_deep_trees_are_caught", strange_names_and_deep_trees_are_caught),
     ("repositories_of_any_name_are_guarded", repositories_of_any_name_are_guarded),
@@ -70,11 +75,42 @@ const TESTS: &[(&str, fn())] = &[
     ("holes_of_what_was_caught_are_kept", holes_are_kept),
     ("a_part_is_not_restored_as_the_whole", a_part_is_not_restored_as_the_whole),
     ("the_quarantine_has_a_bound", the_quarantine_has_a_bound),
+    (
+        "one_project_fills_only_its_part_of_the_quarantine",
+        one_project_fills_only_its_part_of_the_quarantine,
+    ),
     ("what_cannot_be_kept_is_not_said_to_be_there", what_cannot_be_kept_is_not_said_to_be_there),
     ("without_a_tree_of_its_own_files_are_put_back", files_are_put_back_without_a_tree),
+    ("git_ends_as_outside", git_ends_as_outside),
+    ("git_ends_as_outside_over_several_commands", git_ends_as_outside_over_several_commands),
+    (
+        "a_clone_of_another_repository_ends_as_outside",
+        a_clone_of_another_repository_ends_as_outside,
+    ),
+    ("files_of_a_clone_are_reported", files_of_a_clone_are_reported),
+    ("a_clone_is_no_way_to_plant", a_clone_is_no_way_to_plant),
+    ("git_replaces_what_a_guarded_link_leads_to", git_replaces_what_a_guarded_link_leads_to),
+    (
+        "a_rebase_that_is_left_with_a_command_is_taken_away",
+        a_rebase_that_is_left_with_a_command_is_taken_away,
+    ),
+    ("what_no_commit_has_is_held", what_no_commit_has_is_held),
+    ("commits_of_commands_do_not_count", commits_of_commands_do_not_count),
+    ("repositories_of_commands_do_not_count", repositories_of_commands_do_not_count),
+    (
+        "commits_of_the_user_count_from_the_first_command_on",
+        commits_of_the_user_count_from_the_first_command_on,
+    ),
+    ("files_that_the_user_staged_count", files_that_the_user_staged_count),
+    ("files_that_a_command_staged_do_not_count", files_that_a_command_staged_do_not_count),
+    ("objects_with_other_content_do_not_count", objects_with_other_content_do_not_count),
     ("zones_in_zones_are_guarded", zones_in_zones_are_guarded),
     ("what_the_user_writes_between_commands_stays", what_the_user_writes_between_commands),
     ("what_the_user_changes_between_commands_stays", what_the_user_changes_between_commands),
+    (
+        "what_the_user_restores_while_a_command_runs_stays",
+        what_the_user_restores_while_a_command_runs,
+    ),
     ("much_that_happens_between_commands_stays", much_that_happens_between_commands),
     ("while_another_session_is_busy_this_one_waits", while_another_session_is_busy),
     ("what_was_there_for_a_moment_is_not_the_users", what_was_there_for_a_moment),
@@ -108,6 +144,12 @@ fn main() {
     // Nothing here is ignored.
     if args.iter().any(|arg| arg == "--ignored") {
         return;
+    }
+    for backend in [Backend::Namespaces, Backend::Landlock] {
+        let offer = zonekeep_confine::probe::probe(backend, &Launcher::this_program());
+        if !offer.available {
+            return zonekeep_testkit::skip(&format!("{backend} is not available: {offer:?}"));
+        }
     }
     let mut failed = 0;
     for (name, test) in tests {
@@ -215,19 +257,23 @@ impl Project {
             limits: Limits::default(),
             watch: Some(Watch {
                 home: self.dir.clone(),
-                patterns: CommandGuards::of(&Guards::default()).lines(),
+                guards: CommandGuards::of(&Guards::default(), Caller::Agent),
                 quarantine: self.quarantine(),
                 git_may_configure: self.git_may_configure,
+                git: zonekeep_testkit::program("git").unwrap_or_default(),
+                ..Watch::default()
             }),
             rules: ZoneRules::default(),
             prove: false,
+            calls: Default::default(),
+            dialers: 0,
         }
     }
 
     fn start(&self) -> Sandbox<'_> {
         let activity = self.activity();
         let launcher = Launcher::this_program();
-        let tree = Tree::start_for(self.plan(), &launcher, Some(&activity)).unwrap();
+        let tree = Tree::start_for(self.plan(), &launcher, Some(&activity), None).unwrap();
         Sandbox { project: self, tree, activity }
     }
 

@@ -88,20 +88,55 @@ pub(super) fn what_a_command_writes_later_is_kept() {
 pub(super) fn plants_are_caught_while_the_command_runs() {
     let cases = [
         "echo x > .envrc; sleep 0.3; test ! -e .envrc",
-        "mkdir -p a/b/c; echo x > a/b/c/.envrc; sleep 0.3; test ! -e a/b/c/.envrc",
+        // A work tree has a top of its own.
+        "git init -q old; echo x > old/.envrc; sleep 0.3; test ! -e old/.envrc",
         "mkdir .vscode; sleep 0.3; test ! -e .vscode",
         // Never closed, and without an end of line.
         "exec 3> .gitattributes; printf '* filter=x' >&3; sleep 0.4; test ! -e .gitattributes",
         "git init -q; exec 3>> .git/config; printf '[core]\\nfsmonitor=x' >&3; sleep 0.4
          ! grep fsmonitor .git/config && git status",
-        "mkdir x; mv x/ y; echo x > y/.envrc; mv y z; sleep 0.3; test ! -e z/.envrc",
+        "mkdir x; mv x/ y; git init -q y; echo x > y/.bashrc; mv y z; sleep 0.3; test ! -e z/.bashrc",
     ];
     for script in cases {
-        let project = Project::new();
+        let project = Project::new().file("old/a.txt", "");
         let run = project.run(script);
         assert_eq!(run.code, Some(0), "{script}: {run:#?}");
         assert_eq!(run.caught.len(), 1, "{script}: {run:#?}");
     }
+}
+
+pub(super) fn plants_below_the_top_are_caught_at_the_end() {
+    let cases = [
+        ("mkdir -p a/b; echo x > a/b/.envrc; sleep 0.3; test -e a/b/.envrc", "a/b/.envrc"),
+        (
+            "mkdir -p a/.claude; echo x > a/.claude/settings.json; sleep 0.3; test -e a/.claude",
+            "a/.claude",
+        ),
+        ("echo x > .npmrc; sleep 0.3; test -e .npmrc", ".npmrc"),
+        // No program has a new directory open, and it may become a clone.
+        ("git init -q a; echo x > a/.envrc; sleep 0.3; test -e a/.envrc", "a/.envrc"),
+        (
+            "mkdir x; mv x/ y; git init -q y; echo x > y/.envrc; mv y z; sleep 0.3; test -e z/.envrc",
+            "z/.envrc",
+        ),
+        ("mkdir -p a; echo x > a/.bashrc; sleep 0.3; test -e a/.bashrc", "a/.bashrc"),
+    ];
+    for (script, path) in cases {
+        let project = Project::new();
+        let run = project.run(script);
+        run.succeeded().caught(&[path]);
+        assert!(!project.has(path), "{script}");
+    }
+    // Dependencies and build results are no configuration.
+    let project = Project::new();
+    let run = project.run(
+        "for d in node_modules/p vendor/p target .venv/lib/site-packages/p build; do
+           mkdir -p $d/.github/workflows $d/.vscode; echo x > $d/.npmrc
+           echo x > $d/.vscode/tasks.json; echo x > $d/.github/workflows/ci.yml; done
+         git init -q vendor/lib; echo x > vendor/lib/.git/hooks/pre-commit",
+    );
+    run.succeeded().caught(&["vendor/lib/.git/hooks/pre-commit"]);
+    assert!(project.has("build/.vscode/tasks.json"));
 }
 
 pub(super) fn permissions_are_not_in_the_way() {

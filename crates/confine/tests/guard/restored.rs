@@ -158,6 +158,35 @@ pub(super) fn the_quarantine_has_a_bound() {
     assert!(refused.contains("zonekeep quarantine drop"), "{refused}");
 }
 
+pub(super) fn one_project_fills_only_its_part_of_the_quarantine() {
+    let project = Project::new();
+    let entry = |number: u32, zone: &Path| {
+        let dir = project.quarantine().join(format!("{number:x}"));
+        fs::create_dir_all(dir.join("content")).unwrap();
+        let entry = serde_json::json!({
+            "id": format!("{number:x}"), "time": 0, "zone": zone, "path": "x", "agent_path": "/x",
+            "pattern": "x", "kind": "file", "items": [],
+        });
+        fs::write(dir.join("entry.json"), entry.to_string()).unwrap();
+    };
+    let plant = "mkdir d; echo x > d/t; mv d/t d/.envrc";
+    // Another project, whose zone lies around, has used up its part.
+    let around = project.zone().parent().unwrap().to_owned();
+    (0..500).for_each(|number| entry(number, &around));
+    let room = |zone: &Path| quarantine::check_room(&project.quarantine(), &[zone.to_owned()]);
+    assert_eq!(room(&around), Err(quarantine::Full::Project));
+    assert_eq!(room(&project.zone()), Ok(()));
+    project.run(plant).caught(&["d/.envrc"]);
+    // This one uses up its own.
+    (501..1_000).for_each(|number| entry(number, &project.zone()));
+    assert_eq!(room(&project.zone()), Err(quarantine::Full::Project));
+    let refused = project.start().tree.layers().unwrap_err().to_string();
+    assert!(refused.contains("full for this project (500 entries or 512 MiB)"), "{refused}");
+    assert_eq!(room(Path::new("/elsewhere")), Ok(()));
+    (1_001..2_001).for_each(|number| entry(number, Path::new("/others")));
+    assert_eq!(room(Path::new("/elsewhere")), Err(quarantine::Full::Everywhere));
+}
+
 pub(super) fn what_cannot_be_kept_is_not_said_to_be_there() {
     let project = Project::new();
     let sandbox = project.start();

@@ -86,9 +86,9 @@ impl HostDir {
     }
 }
 
-/// Fails for a path without links in it that is hidden, as for one without permission.
+/// Fails for a path without links in it that is hidden.
 pub(super) fn see(hidden: &Sensitive, path: &RelPath) -> Result<(), Fault> {
-    if hidden.hides(path) { Err(Errno::ACCESS.into()) } else { Ok(()) }
+    if hidden.hides(path) { Err(Fault::Sensitive) } else { Ok(()) }
 }
 
 /// Refuses what is not one name: `..` above all.
@@ -157,7 +157,8 @@ impl Dir for HostDir {
         source: Source<'_>,
         overwrite: Overwrite,
     ) -> Result<bool, Fault> {
-        placing::replace(self, plain(name)?, source, overwrite)
+        self.see(plain(name)?)?;
+        placing::replace(self, name, source, overwrite)
     }
 
     fn append(&self, name: &[u8], content: &[u8]) -> Result<u64, Fault> {
@@ -172,11 +173,13 @@ impl Dir for HostDir {
     }
 
     fn make_dir(&self, name: &[u8]) -> Result<(), Fault> {
-        Ok(rustix::fs::mkdirat(&self.fd, plain(name)?, Mode::from_raw_mode(0o777))?)
+        self.see(plain(name)?)?;
+        Ok(rustix::fs::mkdirat(&self.fd, name, Mode::from_raw_mode(0o777))?)
     }
 
     fn remove_file(&self, name: &[u8]) -> Result<(), Fault> {
-        match rustix::fs::unlinkat(&self.fd, plain(name)?, AtFlags::empty()) {
+        self.see(plain(name)?)?;
+        match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
             Ok(()) => Ok(()),
             // Some systems say "not permitted" for a directory.
             Err(errno @ Errno::PERM) => match sys::stat(self.fd(), name) {
@@ -188,7 +191,8 @@ impl Dir for HostDir {
     }
 
     fn remove_dir(&self, name: &[u8]) -> Result<(), Fault> {
-        match rustix::fs::unlinkat(&self.fd, plain(name)?, AtFlags::REMOVEDIR) {
+        self.see(plain(name)?)?;
+        match rustix::fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR) {
             Err(Errno::EXIST) => Err(Fault::NotEmpty),
             other => Ok(other?),
         }
@@ -202,11 +206,13 @@ impl Dir for HostDir {
         overwrite: Overwrite,
     ) -> Result<Option<()>, Fault> {
         // Under another name it would be seen.
-        if self.hidden.hides_in(&self.real.join(plain(name)?)) {
-            return Err(Errno::ACCESS.into());
+        self.see(plain(name)?)?;
+        if self.hidden.hides_in(&self.real.join(name)) {
+            return Err(Fault::HoldsSensitive);
         }
         let Some(to) = to.as_any().downcast_ref::<HostDir>() else { return Ok(None) };
-        match placing::rename(self, plain(name)?, to, plain(to_name)?, overwrite) {
+        to.see(plain(to_name)?)?;
+        match placing::rename(self, name, to, to_name, overwrite) {
             Ok(()) => {
                 to.sync()?;
                 self.sync()?;

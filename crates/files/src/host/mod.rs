@@ -62,7 +62,7 @@ impl HostStore {
         self
     }
 
-    /// Hides credentials: they can be neither opened nor moved, whichever link leads there.
+    /// Hides credentials: they can be neither opened nor changed, whichever link leads there.
     #[must_use]
     pub fn hiding(mut self, hidden: Sensitive) -> Self {
         self.hidden = Arc::new(hidden);

@@ -237,7 +237,7 @@ mod tests {
         assert!(matches!(got, Err(RunFault::Time(_))), "{got:?}");
         let pid: i32 = fs::read_to_string(note).expect("note").trim().parse().expect("number");
         let pid = Pid::from_raw(pid).expect("pid");
-        let gone = (0..250).any(|_| {
+        let gone = (0..3_000).any(|_| {
             std::thread::sleep(Duration::from_millis(20));
             let status = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
             status.map_or(true, |stat| stat.contains(") Z "))
@@ -250,7 +250,7 @@ mod tests {
         let started = Instant::now();
         let got = output("sleep 300 & echo done", LONG).expect("output");
         assert_eq!(got, "done\n");
-        assert!(started.elapsed() < Duration::from_secs(15));
+        assert!(started.elapsed() < Duration::from_secs(120));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The smallest change that would let commands connect somewhere.
 
-use super::{Edit, MAX_EDITS};
+use super::{Edit, MAX_EDITS, can_hold};
 use crate::hosts::{
     ConnectVerdict, Destination, Host, HostPattern, Hosts, NamePattern, PresetHosts, is_web,
     judge_connect,
@@ -33,7 +33,11 @@ pub fn change_for_connect(
     for _ in 0..=MAX_EDITS {
         let judgement = judge_connect(&trial.network.value, presets, &trial.consent, to);
         if matches!(judgement.verdict, ConnectVerdict::Allow(_)) {
-            return Some(edits);
+            let allows = |policy: &Policy| {
+                let judgement = judge_connect(&policy.network.value, presets, &policy.consent, to);
+                matches!(judgement.verdict, ConnectVerdict::Allow(_))
+            };
+            return can_hold(&trial, allows).then_some(edits);
         }
         let new = next(&mut trial, allow, to)?;
         // An edit of the same key again replaces the first.

@@ -1,11 +1,13 @@
-//! Every key of the project file and of worker files, in two tables.
+//! Every key of the project file, of worker files and of agents' profiles, in a table each.
 
 mod network;
+mod profile;
 mod worker;
 
 use super::shape::{Key, Shape};
 use network::{NETWORK, NETWORK_SHAPE, SECRETS};
 
+pub(crate) use profile::PROFILE;
 pub(crate) use worker::WORKER;
 
 /// The project file.
@@ -48,14 +50,18 @@ const SANDBOX: Shape = Shape::Map(&[
          project.",
     )
     .default("\".sandbox\""),
-    Key::new("zones", Shape::MapOf(&ZONE), "The zones, by name; the agent sees each as /NAME.")
-        .hint(
-            "a list of zones belongs in a worker file; here write a map, such as zones: { \
+    Key::new(
+        "zones",
+        Shape::MapOf(&ZONE),
+        "The zones, by name; the agent sees each as /NAME, or as its key 'at' says.",
+    )
+    .hint(
+        "a list of zones belongs in a worker file; here write a map, such as zones: { \
          data: { path: ./data, mode: ro } }",
-        ),
+    ),
     Key::new(
         "paths",
-        Shape::MapOf(&PATHS_ENTRY),
+        Shape::MapOf(&PROJECT_PATHS_ENTRY),
         "Zones in the other form: real directories, relative to the project.",
     )
     .hint("write a map, such as paths: { data: { root: ./data, mode: ro } }"),
@@ -74,6 +80,13 @@ const SANDBOX: Shape = Shape::Map(&[
     Key::new("backend", BACKEND, "What holds commands to their boundaries.").default("\"auto\""),
     Key::new("prove", Shape::Bool, "Whether the boundaries are tried out before a command runs.")
         .default("false"),
+    Key::new(
+        "caches",
+        CACHES,
+        "Whether the caches of cargo, go, npm, pip and others outlive a sandbox; they are never \
+         your own.",
+    )
+    .default("\"keep\""),
     Key::new("env", Shape::MapOf(&Shape::Scalar), "Environment variables that commands get."),
     Key::new(
         "pass_env",
@@ -101,6 +114,11 @@ const SANDBOX: Shape = Shape::Map(&[
     .hint("write a list of patterns, such as [\".aws/**\"]"),
 ]);
 
+const CACHES: Shape = Shape::OneOf(&[
+    ("keep", "They are kept for the next run in this project; `zonekeep cache` shows them."),
+    ("fresh", "Each sandbox starts with empty ones."),
+]);
+
 const LAYOUT: Shape = Shape::OneOf(&[
     ("sandboxed", "Under sandbox.root; a missing directory is made on the first write."),
     ("direct", "Under the project directory or anywhere else; they must exist."),
@@ -117,6 +135,7 @@ const ZONE: Shape = Shape::Either(&[
         )
         .required(),
         Key::new("mode", MODE, "Reading only, or writing too.").default("\"rw\""),
+        AT,
         SUFFIXES,
         MAX_FILE_BYTES,
         ZONE_APPROVAL,
@@ -124,6 +143,33 @@ const ZONE: Shape = Shape::Either(&[
     ]),
 ]);
 
+const AT: Key =
+    Key::new("at", PLACEMENT, "The path at which the agent and its commands see the directory.")
+        .default("\"name\"");
+
+const PLACEMENT: Shape = Shape::OneOf(&[
+    ("name", "/NAME, which tells nothing about this machine."),
+    (
+        "same",
+        "The path that it has on this machine, so that build directories and virtual environments \
+         work inside as outside; the project file still calls it /NAME.",
+    ),
+]);
+
+/// An entry of `sandbox.paths` in the project file.
+const PROJECT_PATHS_ENTRY: Shape = Shape::Map(&[
+    Key::new("root", Shape::Text, "The directory, relative to the project.").required(),
+    Key::new("mode", MODE, "Reading only, or writing too.").default("\"ro\""),
+    AT,
+    SUFFIXES,
+    MAX_FILE_BYTES,
+    READ_APPROVAL,
+    WRITE_APPROVAL,
+    ZONE_APPROVAL,
+    UNTRUSTED,
+]);
+
+/// An entry of `sandbox.paths` in a worker file, which has no say in places.
 const PATHS_ENTRY: Shape = Shape::Map(&[
     Key::new("root", Shape::Text, "The directory, relative to the project.").required(),
     Key::new("mode", MODE, "Reading only, or writing too.").default("\"ro\""),
@@ -194,6 +240,17 @@ const CONSENT: Shape = Shape::OneOf(&[
     ("blocked", "Never happens."),
 ]);
 
+const SHELL_DEFAULT_WORD: Shape = Shape::OneOf(&[
+    ("preApproved", "Runs without a question where everything about it is known and harmless."),
+    (
+        "contained",
+        "Runs without a question where the OS sandbox enforces files, network and signals in full \
+         and no effect would leave it; asks elsewhere.",
+    ),
+    ("ask", "Runs after a yes."),
+    ("blocked", "Never runs."),
+]);
+
 const REQUIRE_OS_SANDBOX: Key = Key::new(
     "require_os_sandbox",
     Shape::Bool,
@@ -258,8 +315,10 @@ const BACKEND: Shape = Shape::OneOf(&[
 ]);
 
 const GUARD: Shape = Shape::OneOf(&[
-    ("deny", "Creating, changing or removing the file is refused."),
-    ("ask", "Somebody is asked."),
+    ("block", "File tools refuse to change the file; a change by a command is undone."),
+    ("deny", "The same as block."),
+    ("ask", "File tools ask; a change by a command waits in the quarantine for an approval."),
+    ("report", "File tools and an agent's commands as with ask; `zonekeep run` names the change."),
     ("allow", "The file is treated as any other."),
 ]);
 
@@ -413,13 +472,16 @@ const SHELL: Key = Key::new(
             "Rules for commands; the first that matches decides.",
         )
         .hint("write a list, such as [{ pattern: git status, approval: preApproved }]"),
-        Key::new("default", CONSENT, "What holds for commands that no rule matches."),
+        Key::new("default", SHELL_DEFAULT_WORD, "What holds for commands that no rule matches."),
         Key::new(
             "presets",
-            Shape::List(&Shape::OneOf(&[(
-                "read_only",
-                "Commands that only look, such as ls, grep and git status.",
-            )])),
+            Shape::List(&Shape::OneOf(&[
+                ("read_only", "Commands that only look, such as ls, grep and git status."),
+                ("build", "Commands that build, and programs and scripts of the work tree."),
+                ("test", "Commands that test and lint, such as pytest and cargo test."),
+                ("edit", "Commands that write files, such as cp and sed -i, and redirections."),
+                ("git_local", "Commands of git that reach no other machine, such as commit."),
+            ])),
             "Commands that need no rule.",
         ),
     ]),

@@ -11,7 +11,9 @@ mod flags;
 pub(crate) mod json;
 pub(crate) mod keys;
 pub(crate) mod network;
+mod organisation;
 pub(crate) mod problem;
+mod profile;
 pub(crate) mod project;
 pub(crate) mod rules;
 pub(crate) mod run;
@@ -26,10 +28,13 @@ pub(crate) mod zones;
 
 use std::path::Path;
 
-pub use flags::{Overrides, ZoneFlag};
+pub use flags::{Addition, DirFlag, Overrides, ZoneFlag};
 pub use json::yaml_value;
+pub(crate) use organisation::organisation;
 pub use problem::{Problem, Severity};
+pub use profile::AgentProfile;
 pub use schema::{project_schema, worker_schema};
+pub(crate) use yaml::Node;
 
 use crate::policy::Policy;
 use problem::{Problems, Source};
@@ -40,6 +45,9 @@ use yaml::Origin;
 pub struct Loaded {
     /// The rules, unless a problem is an error.
     pub policy: Option<Policy>,
+    /// The rules as far as they could be read, where a problem is an error: to find further
+    /// problems, and never to be obeyed.
+    pub unfit: Option<Box<Policy>>,
     /// Everything wrong or doubtful, in the order of the lines.
     pub problems: Vec<Problem>,
 }
@@ -65,14 +73,20 @@ fn read(text: &str, file: &str, mut policy: Policy, overrides: &Overrides) -> Lo
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let origin = Origin::whole(Source::File(file.into()));
     if let Some(root) = yaml::parse(text, &origin, &mut problems) {
-        let root = flags::default_zones(root);
+        let root = flags::default_zones(root, overrides);
+        let root = flags::dirs(root, overrides, &mut problems);
         let root = flags::zones(root, overrides, &mut problems);
+        let root = flags::profile(root, overrides, &mut problems);
         let root = flags::set(root, overrides, &mut problems);
+        let root = flags::additions(root, overrides, &mut problems);
         check::check(&root, &keys::PROJECT, "", &mut problems);
         project::fill(&mut policy, &root, &mut problems);
     }
-    let policy = (!problems.any_error()).then_some(policy);
-    Loaded { policy, problems: problems.sorted(file) }
+    let (policy, unfit) = match problems.any_error() {
+        true => (None, Some(Box::new(policy))),
+        false => (Some(policy), None),
+    };
+    Loaded { policy, unfit, problems: problems.sorted(file) }
 }
 
 #[cfg(test)]

@@ -19,9 +19,11 @@ use super::yaml::Node;
 use super::zones::{self, Form, Written};
 use crate::guard::{self, Guard};
 use crate::path::AgentPath;
-use crate::policy::{Audit, BackendChoice, Consent, Layout, OsSandbox, Policy, is_never_passed};
+use crate::policy::{
+    Audit, BackendChoice, Caches, Consent, Layout, OsSandbox, Policy, is_never_passed,
+};
 use crate::source::{At, Ruled};
-use crate::zone::{Approval, Approvals, Mode, Zone};
+use crate::zone::{self, Approval, Approvals, Mode, Placement, Zone};
 
 /// Patterns of files that say what the agent may do.
 const OWN_FILES: [&str; 3] = ["zonekeep.yaml", "*.worker", "golem-forge.config.yaml"];
@@ -33,6 +35,7 @@ pub(crate) fn fill(policy: &mut Policy, root: &Node, problems: &mut Problems) {
     }
     policy.zones = all_zones(policy, root, problems);
     warn_overlaps(&policy.zones, problems);
+    check_placements(&policy.zones, problems);
     if let Some(sandbox) = root.get("sandbox") {
         policy.working_dir = agent_dir(sandbox, "working_dir", &policy.zones, problems);
         policy.home = agent_dir(sandbox, "home", &policy.zones, problems);
@@ -57,7 +60,8 @@ pub(crate) fn fill(policy: &mut Policy, root: &Node, problems: &mut Problems) {
     secrets::check(policy, problems);
     check_shell_zones(root, &policy.zones, problems);
     let names: Vec<&str> = policy.zones.iter().map(|zone| zone.name.as_str()).collect();
-    shell::check_zones(&policy.shell, &names, problems);
+    let dirs: Vec<AgentPath> = policy.zones.iter().map(Zone::agent_path).collect();
+    shell::check_zones(&policy.shell, &names, &dirs, problems);
     if let Some(audit) = root.get("audit") {
         let best_effort = audit.text() == Some("best_effort");
         let value = if best_effort { Audit::BestEffort } else { Audit::Required };
@@ -101,6 +105,11 @@ fn boundaries(policy: &mut Policy, sandbox: &Node, problems: &mut Problems) {
     if let Some(node) = sandbox.get("prove") {
         policy.prove = Ruled::new(node.bool().unwrap_or_default(), node.at());
     }
+    if let Some(node) = sandbox.get("caches") {
+        let fresh = node.text() == Some("fresh");
+        let caches = if fresh { Caches::Fresh } else { Caches::Keep };
+        policy.caches = Ruled::new(caches, node.at());
+    }
     for (key, value) in sandbox.get("env").into_iter().flat_map(Node::entries) {
         if let Some(text) = value.text()
             && check_variable(&key.text, &key.mark, problems)
@@ -134,8 +143,9 @@ fn boundaries(policy: &mut Policy, sandbox: &Node, problems: &mut Problems) {
     for (key, value) in sandbox.get("guard").into_iter().flat_map(Node::entries) {
         let guard = match value.text() {
             Some("allow") => Guard::Allow,
+            Some("report") => Guard::Report,
             Some("ask") => Guard::Ask,
-            _ => Guard::Deny,
+            _ => Guard::Block,
         };
         let pattern = &key.text;
         if !check_pattern(pattern, &key.mark, problems) {
@@ -215,6 +225,7 @@ fn resolve(zone: Written, policy: &Policy, problems: &mut Problems) -> Option<Zo
         key,
         at,
         path: Ruled::new(path, mark.at()),
+        placement: zone.placement,
         create,
         mode: zone.mode,
         suffixes: zone.suffixes,
@@ -246,6 +257,33 @@ fn warn_overlaps(zones: &[Zone], problems: &mut Problems) {
     }
 }
 
+/// Adds a problem for each zone that cannot be at its host path: the system that commands
+/// see is there, or another zone.
+fn check_placements(zones: &[Zone], problems: &mut Problems) {
+    for zone in zones.iter().filter(|zone| zone.placement.value == Placement::Same) {
+        let (name, path) = (&zone.name, &zone.path.value);
+        let mark = Mark::of(&zone.placement.at, 4);
+        let mut refuse = |why: String, hint: &str| {
+            let message = format!("the zone '{name}' cannot be at {}: {why}", path.display());
+            problems.error("bad_place", &mark, message).hint(hint);
+        };
+        if let Some(system) = zone::system_overlap(path) {
+            refuse(format!("commands have {system} there"), "remove 'at: same'");
+            continue;
+        }
+        let own = zone.agent_path();
+        let mut others = zones.iter().filter(|other| other.name != *name);
+        let meets = |other: &&Zone| {
+            let other = other.agent_path();
+            own.below(&other).is_some() || other.below(&own).is_some()
+        };
+        if let Some(other) = others.find(meets) {
+            let why = format!("the zone '{}' is at {}", other.name, other.agent_path());
+            refuse(why, "give the other zone another name, or remove 'at: same'");
+        }
+    }
+}
+
 /// Reads an agent path that must be `/` or in a zone.
 fn agent_dir(
     sandbox: &Node,
@@ -257,7 +295,9 @@ fn agent_dir(
     let names: Vec<&str> = zones.iter().map(|zone| zone.name.as_str()).collect();
     match agent_path(node, key, problems) {
         Some(path) => {
-            check_in_zone(&path, key, &node.mark, &names, problems);
+            if !zones.iter().any(|zone| path.below(&zone.agent_path()).is_some()) {
+                check_in_zone(&path, key, &node.mark, &names, problems);
+            }
             Ruled::new(path, node.at())
         }
         None => Ruled::default(),

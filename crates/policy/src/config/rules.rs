@@ -20,6 +20,7 @@ pub(crate) fn tools(node: &Node, problems: &mut Problems) -> Option<Ruled<Vec<St
     let mut listed: Vec<String> = Vec::new();
     for item in node.items()? {
         if let Some(tool) = item.text().and_then(|text| tool(text, &item.mark, problems))
+            && let tool = file_tool(tool)
             && !listed.iter().any(|name| name == tool)
         {
             listed.push(tool.to_owned());
@@ -30,6 +31,14 @@ pub(crate) fn tools(node: &Node, problems: &mut Problems) -> Option<Ruled<Vec<St
         listed = file_tools.chain(listed).collect();
     }
     Some(Ruled::new(listed, node.at()))
+}
+
+/// Returns the file tool that a tool belongs to, or the tool itself.
+fn file_tool(tool: &'static str) -> &'static str {
+    match tool_name::main_tool(tool) {
+        main if FILE_TOOLS.contains(&main) => main,
+        _ => tool,
+    }
 }
 
 /// Returns the canonical name of a tool, with a problem where there is none.
@@ -63,6 +72,12 @@ pub(crate) fn tool_rules(node: &Node, problems: &mut Problems) -> BTreeMap<Strin
     let mut rules = BTreeMap::new();
     for (key, node) in node.entries() {
         let Some(tool) = tool(&key.text, &key.mark, problems) else { continue };
+        if file_tool(tool) != tool {
+            let main = file_tool(tool);
+            let message = format!("the rules of '{main}' hold for '{tool}' too");
+            problems.error("unknown_tool", &key.mark, message).hint(format!("write {main}"));
+            continue;
+        }
         let rule = ToolRule {
             allowed: flag(node, "allowed"),
             approval_required: flag(node, "approval_required"),

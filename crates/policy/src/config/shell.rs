@@ -6,7 +6,7 @@ use super::rules::approval;
 use super::suggest;
 use super::yaml::{Key, Node};
 use crate::path::AgentPath;
-use crate::policy::{Network, Shell, ShellRule};
+use crate::policy::{Network, Shell, ShellDefault, ShellRule};
 use crate::shell::check::{Example, example, shadow};
 use crate::shell::{Pattern, Preset, ShellMode};
 use crate::source::Ruled;
@@ -44,8 +44,12 @@ pub(crate) fn shell(root: &Node, problems: &mut Problems) -> Shell {
         (None, Some(items)) => items.iter().filter_map(|item| old_rule(item, problems)).collect(),
         (None, None) => Vec::new(),
     };
-    let default = get("default").and_then(|node| Some(Ruled::new(word(node)?, node.at())));
-    let older = old[1].map(|(_, node)| approval(node));
+    let default = get("default")
+        .and_then(|node| Some(Ruled::new(ShellDefault::parse(node.text()?)?, node.at())));
+    let older = old[1].map(|(_, node)| {
+        let Ruled { value, at } = approval(node);
+        Ruled::new(value.into(), at)
+    });
     let flagged = old[1].is_some_and(|(key, _)| key.mark.is_flag());
     shell.default = if flagged { older.or(default) } else { default.or(older) };
     warn_shadowed(&shell, problems);
@@ -173,10 +177,16 @@ fn warn_shadowed(shell: &Shell, problems: &mut Problems) {
 
 /// Adds a problem for each path of a rule that is in no zone, and each zone that
 /// there is not.
-pub(crate) fn check_zones(shell: &Shell, zones: &[&str], problems: &mut Problems) {
+pub(crate) fn check_zones(
+    shell: &Shell,
+    zones: &[&str],
+    dirs: &[AgentPath],
+    problems: &mut Problems,
+) {
     for path in shell.rules.iter().flat_map(|rule| &rule.paths) {
         let Some((first, _)) = path.value.split_first() else { continue };
-        if !zones.iter().any(|zone| zone.as_bytes() == first) {
+        let in_dir = dirs.iter().any(|dir| path.value.below(dir).is_some());
+        if !in_dir && !zones.iter().any(|zone| zone.as_bytes() == first) {
             let message = format!("the path '{}' of a rule is not in a zone", path.value);
             let first = String::from_utf8_lossy(first).into_owned();
             let mark = Mark::of(&path.at, path.value.to_string().chars().count());

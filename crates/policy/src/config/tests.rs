@@ -140,7 +140,7 @@ audit: best_effort
     let guard = |pattern: &str| {
         policy.guards.entries().iter().find(|e| e.pattern == pattern).unwrap().guard.value
     };
-    assert_eq!((guard("*.key"), guard(".envrc")), (Guard::Deny, Guard::Allow));
+    assert_eq!((guard("*.key"), guard(".envrc")), (Guard::Block, Guard::Allow));
     let limits = Limits {
         wall_ms: Some(300_000),
         memory: Some(512 << 20),
@@ -264,7 +264,7 @@ fn flags_beat_the_file_and_the_file_beats_the_defaults() {
         let both = load_with(&text, &[(key, in_flag)]);
         let none = defaults(
             Path::new("/p"),
-            &Overrides { set: vec![(key.into(), in_flag.into())], zones: vec![] },
+            &Overrides { set: vec![(key.into(), in_flag.into())], ..Overrides::default() },
         );
         assert_eq!(show(&both.policy.unwrap()), flag, "{key} in file and flag");
         assert_eq!(show(&none.policy.unwrap()), flag, "{key} in the flag alone");
@@ -340,7 +340,7 @@ fn zone_flags_add_to_the_zones_or_replace_them() {
     let flag =
         |name: &str, path: &str, mode| ZoneFlag { name: name.into(), path: path.into(), mode };
     let zones = vec![flag("cache", "/c/../d", Some(Mode::Rw)), flag("in", "/in", None)];
-    let overrides = Overrides { zones, set: vec![] };
+    let overrides = Overrides { zones, ..Overrides::default() };
     let policy = defaults(Path::new("/p"), &overrides).policy.unwrap();
     let names: Vec<_> = policy.zones.iter().map(|z| z.name.as_str()).collect();
     assert_eq!(names, ["cache", "workspace", "in"]);
@@ -348,8 +348,10 @@ fn zone_flags_add_to_the_zones_or_replace_them() {
     assert_eq!(cache.path, Ruled::new("/d".into(), At::flag("--zone cache=/c/../d:rw")));
     assert!(!cache.create);
     assert_eq!(zone(&policy, "in").mode, Ruled::new(Mode::Ro, At::flag("--zone in=/in")));
-    let overrides =
-        Overrides { zones: vec![flag("etc", "/x", None), flag("a", "x", None)], set: vec![] };
+    let overrides = Overrides {
+        zones: vec![flag("etc", "/x", None), flag("a", "x", None)],
+        ..Overrides::default()
+    };
     let loaded = defaults(Path::new("/p"), &overrides);
     assert_eq!(found(&loaded), ["1:8+1 bad_path", "1:8+3 bad_zone_name"]);
 }
@@ -460,6 +462,7 @@ fn every_kind_of_problem_has_its_code_and_place() {
         ("sandbox: { guard: { /a: deny } }\n", &["1:21+2 bad_pattern"]),
         ("sandbox: { guard: { '*.worker': allow } }\n", &["1:33+5 guard_off?"]),
         ("tools: [reed]\n", &["1:9+4 unknown_tool"]),
+        ("tool_rules: { tree: { allowed: false } }\n", &["1:15+4 unknown_tool"]),
         ("tools: [sandbox_list]\n", &["1:9+12 deprecated?"]),
         ("tool_rules: { read: {}, read_file: {} }\n", &["1:25+9 duplicate_key"]),
         ("shell_rules: [{ allowed: true }]\n", &["1:15+17 missing_key"]),
@@ -547,6 +550,7 @@ fn tools_and_commands_follow_their_tables() {
         ("[shell]", format!("{file_tools} shell")),
         ("[exec, shell]", format!("{file_tools} shell")),
         ("[read, shell, read_file]", "read_file shell".to_owned()),
+        ("[read_many, tree, read_file]", "read_file list_files".to_owned()),
     ];
     for (list, want) in cases {
         let tools = policy(&format!("tools: {list}\n")).tools.unwrap();
@@ -566,7 +570,7 @@ fn tools_and_commands_follow_their_tables() {
             format!("shell_rules: [{{ pattern: ls{comma}{rule} }}]\nshell_default: {{ {rule} }}\n");
         let shell = policy(&text).shell;
         assert_eq!(shell.rules[0].approval, want, "{rule}");
-        assert_eq!(shell.default.unwrap().value, want, "{rule}");
+        assert_eq!(shell.default.unwrap().value.approval(), want, "{rule}");
     }
     assert_eq!(policy("").shell.default, None);
     let rules = policy("tool_rules: { exec: { allowed: false } }\n").tool_rules;
@@ -643,7 +647,7 @@ shell:
 ";
     let shell = policy(text).shell;
     assert_eq!(shell.mode, Some(Ruled::new(ShellMode::Bash, at(2, 9))));
-    assert_eq!(shell.default, Some(Ruled::new(Approval::Blocked, at(3, 12))));
+    assert_eq!(shell.default, Some(Ruled::new(Approval::Blocked.into(), at(3, 12))));
     assert_eq!(shell.presets, [Ruled::new(Preset::ReadOnly, at(4, 13))]);
     let rules: Vec<_> = shell.rules.iter().map(|r| (r.pattern.as_str(), r.approval)).collect();
     let want = [
@@ -719,7 +723,7 @@ fn flags_change_shell_rules_as_they_change_the_rest() {
         let loaded = load_with(text, &[(key, value)]);
         loaded.policy.unwrap_or_else(|| panic!("{text} {key}\n{:#?}", loaded.problems)).shell
     };
-    let default = |shell: &crate::policy::Shell| shell.default.as_ref().map(|d| d.value);
+    let default = |shell: &crate::policy::Shell| shell.default.as_ref().map(|d| d.value.approval());
     assert_eq!(default(&with("", "shell.default", "ask")), Some(Approval::Ask));
     assert_eq!(
         default(&with("shell: { default: blocked }\n", "shell.default", "ask")),
@@ -735,4 +739,84 @@ fn flags_change_shell_rules_as_they_change_the_rest() {
     assert_eq!(listed.rules[0].pattern.as_str(), "rm");
     assert!(with("", "shell.presets", "[read_only]").presets[0].at.file_line().is_none());
     assert!(load_with("", &[("shell.defult", "ask")]).policy.is_none());
+}
+
+#[test]
+fn a_zone_is_at_its_name_or_at_its_host_path() {
+    let text = "\
+sandbox:
+  mode: direct
+  zones:
+    repo: { path: ., mode: rw, at: same }
+    data: { path: ./data, mode: ro, at: name }
+  paths:
+    other: { root: /srv/other, mode: ro, at: same }
+  working_dir: /repo/sub
+";
+    let policy = policy(text);
+    let dir = |name: &str| zone(&policy, name).agent_path().to_string();
+    assert_eq!([dir("repo"), dir("data"), dir("other")], ["/p", "/data", "/srv/other"]);
+    assert_eq!(policy.working_dir.value.to_string(), "/repo/sub");
+    assert_eq!(crate::Grant::of(&policy).view().working_dir().to_string(), "/p/sub");
+    let own = load_with(&text.replace("/repo/sub", "/p/sub"), &[]).policy.unwrap();
+    assert_eq!(crate::Grant::of(&own).view().working_dir().to_string(), "/p/sub");
+    let set = load_with(text, &[("sandbox.zones.repo.at", "name")]).policy.unwrap();
+    assert_eq!(zone(&set, "repo").agent_path().to_string(), "/repo");
+}
+
+#[test]
+fn a_zone_is_not_at_its_host_path_where_something_else_is() {
+    let zones = |zones: &str| {
+        found(&load_with(&format!("sandbox:\n  mode: direct\n  zones:\n{zones}"), &[]))
+    };
+    for path in ["/", "/usr/src/x", "/etc", "/proc/1", "/dev", "/dev/shm/x", "/run/x", "/tmp"] {
+        let text = format!("    x: {{ path: {path}, mode: ro, at: same }}\n");
+        let column = text.find("same").unwrap() + 1;
+        assert_eq!(zones(&text), [format!("4:{column}+4 bad_place")], "{path}");
+    }
+    for path in ["/tmp/x", "/home/ann/x", "/var/lib/x", "/opt/x", "/srv"] {
+        let text = format!("    x: {{ path: {path}, mode: ro, at: same }}\n");
+        assert_eq!(zones(&text), [] as [String; 0], "{path}");
+    }
+    // `/srv` is the agent path of one and above the other.
+    let overlap = "    srv1: { path: /srv/b, mode: ro, at: same }
+    x: { path: /srv1/a, mode: ro, at: same }\n";
+    assert_eq!(zones(overlap), [] as [String; 0]);
+    let overlap = "    home: { path: /data/a, mode: ro }
+    x: { path: /home/b, mode: ro, at: same }\n";
+    assert_eq!(zones(overlap), ["5:39+4 bad_place"]);
+}
+
+#[test]
+fn directories_of_flags_are_zones_at_their_host_paths() {
+    let dir = |path: &str, mode| DirFlag { path: path.into(), mode };
+    let overrides = Overrides {
+        dirs: vec![dir("/w/proj", Mode::Rw), dir("/w/.x/proj", Mode::Ro), dir("/w/.x y", Mode::Ro)],
+        working_dir: Some("/w/proj/sub".into()),
+        ..Overrides::default()
+    };
+    let loaded = defaults(Path::new("/p"), &overrides).policy.unwrap();
+    let zones: Vec<String> = loaded
+        .zones
+        .iter()
+        .map(|zone| {
+            format!("{} {} {} {}", zone.name, zone.agent_path(), zone.mode.value, zone.create)
+        })
+        .collect();
+    let want = ["proj /w/proj rw false", "proj-2 /w/.x/proj ro false", "dir-x-y /w/.x y ro false"];
+    assert_eq!(zones, want);
+    let proj = zone(&loaded, "proj");
+    assert_eq!(proj.approval.write.value, Approval::PreApproved);
+    assert_eq!(proj.approval.delete.value, Approval::Ask);
+    assert_eq!(loaded.working_dir.value.to_string(), "/w/proj/sub");
+    // A file's zones stay, and so does where its relative paths start.
+    let text =
+        "sandbox: { mode: direct, zones: { proj: { path: ., mode: ro } }, working_dir: /proj }";
+    let both =
+        load(text, "zonekeep.yaml", Path::new("/p/zonekeep.yaml"), &overrides).policy.unwrap();
+    let names: Vec<&str> = both.zones.iter().map(|zone| zone.name.as_str()).collect();
+    assert_eq!(names, ["proj", "proj-2", "proj-3", "dir-x-y"]);
+    assert_eq!(both.working_dir.value.to_string(), "/proj");
+    let system = Overrides { dirs: vec![dir("/usr/src", Mode::Rw)], ..Overrides::default() };
+    assert_eq!(found(&defaults(Path::new("/p"), &system)), ["1:1+4 bad_place"]);
 }

@@ -116,6 +116,22 @@ impl Node {
         matches!(self.plain(), Some("" | "~" | "null" | "Null" | "NULL"))
     }
 
+    /// Returns whether two trees have the same values in the same order, wherever they stand.
+    pub(crate) fn same_value(&self, other: &Node) -> bool {
+        match (&self.kind, &other.kind) {
+            (Kind::List(own), Kind::List(other)) => {
+                own.len() == other.len() && own.iter().zip(other).all(|(a, b)| a.same_value(b))
+            }
+            (Kind::Map(own), Kind::Map(other)) => {
+                let same = |((a, one), (b, two)): (&(Key, Node), &(Key, Node))| {
+                    a.text == b.text && one.same_value(two)
+                };
+                own.len() == other.len() && own.iter().zip(other).all(same)
+            }
+            (own, other) => own == other,
+        }
+    }
+
     /// Returns the place as rules remember it.
     pub(crate) fn at(&self) -> At {
         self.mark.at()

@@ -3,7 +3,7 @@
 use super::problem::{Mark, Problems};
 use super::yaml::{Key, Node};
 use crate::source::{At, Ruled};
-use crate::zone::{self, Approval, Mode};
+use crate::zone::{self, Approval, Mode, Placement};
 
 /// The form that a zone is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +52,7 @@ pub(crate) struct Written {
     pub(crate) form: Form,
     pub(crate) directory: Option<(String, Mark)>,
     pub(crate) mode: Ruled<Mode>,
+    pub(crate) placement: Ruled<Placement>,
     pub(crate) suffixes: Option<Ruled<Vec<String>>>,
     pub(crate) max_file_bytes: Option<Ruled<u64>>,
     pub(crate) consent: Consent,
@@ -95,12 +96,21 @@ fn read(key: &Key, node: &Node, form: Form, problems: &mut Problems) -> Written 
         form,
         directory,
         mode: mode(node, &key.mark, name, form.default_mode(), &suggestion, problems),
+        placement: placement(node),
         suffixes: node.get("suffixes").and_then(|node| suffixes(node, problems)),
         max_file_bytes: node
             .get("max_file_bytes")
             .and_then(|node| Some(Ruled::new(node.int()?, node.at()))),
         consent: consent(node, problems),
         untrusted: untrusted(node),
+    }
+}
+
+fn placement(node: &Node) -> Ruled<Placement> {
+    match node.get("at") {
+        Some(at) if at.text() == Some("same") => Ruled::new(Placement::Same, at.at()),
+        Some(at) => Ruled::new(Placement::Named, at.at()),
+        None => Ruled::default(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Grant, places};
+use super::Grant;
 use crate::policy::{Consent, Network, OsSandbox, ToolRule};
 use crate::shell;
 use crate::source::{At, Ruled};
@@ -104,8 +104,7 @@ impl Grant {
                 }
             }
         }
-        let (working_dir, home) = places(&mounts, self.view.working_dir(), self.view.home());
-        View::new(mounts, working_dir, home)
+        self.view.over(mounts)
     }
 
     /// Returns the rules for tools that come on top of those that hold.

@@ -9,7 +9,15 @@ fn path(text: &str) -> RelPath {
 }
 
 fn defaults() -> CommandGuards {
-    CommandGuards::of(&Guards::default())
+    CommandGuards::of(&Guards::default(), Caller::Agent)
+}
+
+/// Drops everything but the pattern.
+fn plain(found: Planted<'_>) -> Planted<'_> {
+    match found {
+        Planted::Listed(listed) => Planted::Guarded(listed.pattern),
+        found => found,
+    }
 }
 
 /// Returns the default guards with what a project file says about one file.
@@ -17,7 +25,7 @@ fn with(pattern: &str, guard: Guard) -> CommandGuards {
     let mut guards = Guards::default();
     let at = At::File { file: "zonekeep.yaml".into(), line: 1, column: 1 };
     guards.set(pattern, guard, at);
-    CommandGuards::of(&guards)
+    CommandGuards::of(&guards, Caller::Agent)
 }
 
 #[test]
@@ -115,7 +123,7 @@ fn what_ordinary_git_leaves_is_free_and_what_runs_later_is_not() {
     ];
     let guards = defaults();
     for (text, want) in cases {
-        assert_eq!(guards.find(&path(text), text.ends_with('/')), want, "{text}");
+        assert_eq!(plain(guards.find(&path(text), text.ends_with('/'))), want, "{text}");
     }
 }
 
@@ -141,7 +149,7 @@ fn a_link_is_guarded_where_a_directory_could_hold_guarded_files() {
     for (text, guarded) in cases {
         let guards = defaults();
         let found = guards.find_link(&path(text));
-        assert_eq!(matches!(found, Planted::Guarded(_)), guarded, "{text}: {found:?}");
+        assert_eq!(matches!(plain(found), Planted::Guarded(_)), guarded, "{text}: {found:?}");
     }
     assert_eq!(with(".git/**", Guard::Allow).find_link(&path(".git/info")), Planted::Free);
 }
@@ -154,32 +162,30 @@ fn a_project_frees_and_guards_single_files() {
         // pattern, guard, path, what becomes of it
         (".git/config", Guard::Allow, ".git/config", Free),
         (".git/config", Guard::Allow, ".git/hooks/x", Guarded(".git/hooks/**")),
-        (".git/config", Guard::Deny, ".git/config", Guarded(".git/config")),
+        (".git/config", Guard::Block, ".git/config", Guarded(".git/config")),
         (".git/config", Guard::Ask, "a/.git/config", Guarded(".git/config")),
         (".git/hooks/**", Guard::Allow, ".git/hooks/x", Free),
-        (".git/refs/**", Guard::Deny, ".git/refs/heads/x", Guarded(".git/refs/**")),
-        (".git", Guard::Deny, ".git/HEAD", Guarded(".git")),
+        (".git/refs/**", Guard::Block, ".git/refs/heads/x", Guarded(".git/refs/**")),
+        (".git", Guard::Block, ".git/HEAD", Guarded(".git")),
         (".git/**", Guard::Allow, ".git/config", Free),
         (".git/**", Guard::Allow, ".git", Free),
         (".git/**", Guard::Allow, ".gitmodules", Depends(Content::GitModules)),
         (".git/**", Guard::Ask, ".git/config", config),
-        (".git/**", Guard::Deny, ".git/HEAD", Free),
+        (".git/**", Guard::Block, ".git/HEAD", Free),
         (".gitmodules", Guard::Allow, ".gitmodules", Free),
         (".gitmodules", Guard::Ask, ".gitmodules", Depends(Content::GitModules)),
-        (".gitmodules", Guard::Deny, ".gitmodules", Guarded(".gitmodules")),
-        (".gitattributes", Guard::Deny, "a/.gitattributes", Guarded(".gitattributes")),
+        (".gitmodules", Guard::Block, ".gitmodules", Guarded(".gitmodules")),
+        (".gitattributes", Guard::Block, "a/.gitattributes", Guarded(".gitattributes")),
         (".hg/**", Guard::Allow, ".hg/hgrc", Free),
         (".hg/hgrc", Guard::Allow, ".hg/hgrc", Free),
         (".jj/repo/config.toml", Guard::Allow, ".jj/repo/config.toml", Free),
-        (".svn/**", Guard::Deny, ".svn/wc.db", Guarded(".svn/**")),
+        (".svn/**", Guard::Block, ".svn/wc.db", Guarded(".svn/**")),
         (".envrc", Guard::Allow, ".envrc", Free),
-        ("*.key", Guard::Deny, "a/b.key", Guarded("*.key")),
+        ("*.key", Guard::Block, "a/b.key", Guarded("*.key")),
     ];
     for (pattern, guard, text, want) in cases {
         let guards = with(pattern, guard);
-        assert_eq!(guards.find(&path(text), false), want, "{pattern}: {guard:?}, {text}");
-        let sent = CommandGuards::from_lines(&guards.lines());
-        assert_eq!(sent.find(&path(text), false), want, "{pattern}: {guard:?}, {text}, sent");
+        assert_eq!(plain(guards.find(&path(text), false)), want, "{pattern}: {guard:?}, {text}");
     }
 }
 
@@ -191,20 +197,87 @@ fn programs_of_a_project_are_guarded_from_the_file_tools_alone() {
         assert_eq!(found, Some(Guard::Ask), "{program}");
         assert_eq!(defaults().find(&path(program), false), Planted::Free, "{program}");
     }
-    let written = with("node_modules/.bin/**", Guard::Deny);
+    let written = with("node_modules/.bin/**", Guard::Block);
     assert_ne!(written.find(&path("node_modules/.bin/tree"), false), Planted::Free);
 }
 
 #[test]
-fn guards_can_be_sent_as_lines() {
-    let guards = defaults();
-    let lines = guards.lines();
-    assert_eq!(CommandGuards::from_lines(&lines), guards);
-    assert!(lines.contains(&".envrc".to_owned()));
-    assert!(!lines.contains(&".git/**".to_owned()));
-    // What is declared is found by whoever watches, and not sent.
-    assert_eq!(with("/free x", Guard::Deny), guards);
-    assert!(!crate::guard::is_pattern("/free x"), "so a project cannot write it");
+fn guards_can_be_sent() {
+    let guards = with("packages/**", Guard::Allow);
+    let sent = serde_json::to_string(&guards).unwrap();
+    assert_eq!(serde_json::from_str::<CommandGuards>(&sent).unwrap(), guards);
+    assert!(guards.patterns().any(|pattern| pattern == ".envrc"));
+    assert!(!guards.patterns().any(|pattern| pattern == ".git/**"));
+    let names: Vec<_> = guards.repository_names().collect();
+    assert_eq!(names, [".git", ".hg", ".jj", ".gitattributes", ".gitmodules"]);
+}
+
+#[test]
+fn levels_depend_on_the_file_and_on_the_caller() {
+    use Level::*;
+    let cases = [
+        // path, for the user, for an agent, at once, names before the match
+        (".github/workflows/ci.yml", Report, Ask, false, 0),
+        (".pre-commit-config.yaml", Report, Ask, false, 0),
+        ("a/.devcontainer/devcontainer.json", Report, Ask, false, 1),
+        (".npmrc", Report, Ask, false, 0),
+        (".cargo/config.toml", Report, Ask, false, 0),
+        (".vscode/settings.json", Ask, Ask, true, 0),
+        ("a/b/.claude/settings.json", Ask, Ask, true, 2),
+        (".husky/pre-commit", Ask, Ask, false, 0),
+        (".bashrc", Block, Block, true, 0),
+        ("x/zonekeep.yaml", Block, Block, true, 1),
+        (".ssh/authorized_keys", Block, Block, true, 0),
+    ];
+    for (text, user, agent, at_once, depth) in cases {
+        for (caller, level) in [(Caller::User, user), (Caller::Agent, agent)] {
+            let guards = CommandGuards::of(&Guards::default(), caller);
+            let path = path(text);
+            let Planted::Listed(listed) = guards.find(&path, false) else { panic!("{text}") };
+            let found = (listed.level, listed.at_once, listed.depth);
+            assert_eq!(found, (level, at_once, depth), "{text} {caller:?}");
+        }
+    }
+}
+
+#[test]
+fn dependencies_and_build_results_are_no_configuration() {
+    let free = [
+        "node_modules/pkg/.github/workflows/ci.yml",
+        "a/node_modules/pkg/.npmrc",
+        "vendor/crate/.cargo/config.toml",
+        "target/debug/build/x/.vscode/a",
+        "build/.envrc",
+        "lib/python3/site-packages/p/.pre-commit-config.yaml",
+        ".gradle/8.5/checksums/checksums.lock",
+        "Build/zonekeep.yaml",
+    ];
+    for text in free {
+        assert_eq!(defaults().find(&path(text), false), Planted::Free, "{text}");
+        assert_eq!(defaults().find_link(&path(text)), Planted::Free, "{text}");
+    }
+    let guarded = [
+        "builds/.envrc",
+        ".vscode/build/x",
+        ".gradle/init.d/evil.gradle",
+        "vendor/x/.git/hooks/pre-commit",
+        "node_modules/.git/config",
+    ];
+    for text in guarded {
+        assert_ne!(defaults().find(&path(text), false), Planted::Free, "{text}");
+    }
+    // A pattern that the project wrote applies there as well.
+    let written = with(".npmrc", Guard::Ask);
+    assert_ne!(written.find(&path("node_modules/p/.npmrc"), false), Planted::Free);
+}
+
+#[test]
+fn an_exempt_directory_frees_what_is_below_it() {
+    let guards = with("examples/**", Guard::Allow);
+    assert_eq!(guards.find(&path("examples/a/.vscode/x"), false), Planted::Free);
+    for text in [".vscode/examples/x", "examples/zonekeep.yaml", "examples/.git/hooks/x"] {
+        assert_ne!(guards.find(&path(text), false), Planted::Free, "{text}");
+    }
 }
 
 #[test]
@@ -624,4 +697,31 @@ proptest! {
         let same = is_harmless(Content::GitConfig, &file, text.as_bytes(), Some(text.as_bytes()));
         prop_assert_eq!(same, config_text::parse(text.as_bytes()).is_ok());
     }
+}
+
+#[test]
+fn content_of_a_clone_may_stay_unless_it_takes_effect_where_the_user_works() {
+    let mut guards = Guards::default();
+    guards.set("*.key", Guard::Ask, At::flag("test"));
+    let guards = CommandGuards::of(&guards, Caller::Agent);
+    let cases = [
+        ("x/.vscode/tasks.json", Some(1)),
+        ("x/y/.github/workflows/ci.yml", Some(2)),
+        // The outermost name counts: a work tree below it is no clone.
+        (".vscode/x/.idea/y", Some(0)),
+        ("x/.devcontainer/.vscode/y", Some(1)),
+        ("x/.zed/settings.json", None),
+        ("x/.Claude/Skills/a/SKILL.md", None),
+        ("x/.claude/settings.json", Some(1)),
+        // The project's own patterns.
+        ("x/a.key", None),
+        ("x/.vscode/a.key", None),
+    ];
+    for (text, want) in cases {
+        let Planted::Listed(listed) = guards.find(&path(text), false) else { panic!("{text}") };
+        assert_eq!(listed.clone_depth, want, "{text}");
+    }
+    // A link can stand for all that could be below it.
+    let Planted::Listed(listed) = guards.find_link(&path("x/.claude")) else { panic!() };
+    assert_eq!(listed.clone_depth, None);
 }

@@ -8,9 +8,10 @@ use super::known::{base_name, is_system, lists, without_version, wrappers};
 use super::line::Word;
 use super::pattern::Pattern;
 use crate::grant::Grant;
+use crate::hosts::HostPattern;
 use crate::path::AgentPath;
 use crate::policy::{Network, Policy, ShellRule};
-use crate::source::At;
+use crate::source::{At, Ruled};
 use crate::zone::Approval;
 
 /// A rule to add to a project file.
@@ -66,6 +67,8 @@ pub fn suggest(decided: &Decided) -> Option<String> {
         && decided.hazards.iter().all(|hazard| hazard.moves)
         && decided.unknown.is_none()
         && !decided.must_ask
+        && !decided.contained
+        && decided.leaves.is_empty()
         && !decided.wrapper;
     if !clear {
         return None;
@@ -145,25 +148,65 @@ pub fn smallest(policy: &Policy, cwd: &AgentPath, line: &str) -> Option<Vec<Inse
 pub fn insert(policy: &mut Policy, decision: &Decision) -> Option<Insert> {
     let part = decision.parts.iter().find(|part| part.approval == Approval::Ask)?;
     let text = suggest(part)?;
-    let place = part.rule.filter(|(layer, _)| *layer == 0);
-    let place = place.map_or(policy.shell.rules.len(), |(_, index)| index);
+    let rule = part.rule.filter(|(layer, _)| *layer == 0).map(|(_, index)| index);
+    // What the rule gives that decides now, it gives without a question then.
+    let grants = rule.and_then(|index| Some(policy.shell.rules.get(index)?.grants.clone()));
+    let grants = grants.unwrap_or_default();
+    let (given, reaches) = match written(&grants) {
+        None => (String::new(), String::new()),
+        Some(network) => {
+            let hosts = grants.shown().join(", ");
+            (format!(", grants: {{ network: {network} }}"), format!(", and reaches {hosts}"))
+        }
+    };
+    let place = rule.unwrap_or(policy.shell.rules.len());
     let rule = ShellRule {
         pattern: Pattern::parse(&text).ok()?,
         sandbox_paths: Vec::new(),
         paths: Vec::new(),
         approval: Approval::PreApproved,
-        grants: Network::Off,
+        grants,
         at: At::flag("a proposal"),
     };
     policy.shell.rules.insert(place, rule);
     let yaml = text.replace('\\', "\\\\").replace('"', "\\\"");
     Some(Insert {
-        rule: format!("{{ pattern: \"{yaml}\", approval: preApproved }}"),
+        rule: format!("{{ pattern: \"{yaml}\", approval: preApproved{given} }}"),
         before: part.at.clone(),
         opens: format!(
-            "every command that starts with {text} runs without a question, unless it does more than that says"
+            "every command that starts with {text} runs without a question{reaches}, unless it does more than that says"
         ),
     })
+}
+
+/// Returns a network as a project file writes it; `None` where it is none.
+fn written(network: &Network) -> Option<String> {
+    let hosts = match network {
+        Network::Off => return None,
+        Network::On => return Some("true".to_owned()),
+        Network::Hosts(hosts) => hosts,
+    };
+    let list = |names: Vec<String>| {
+        let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+        format!("[{}]", quoted.join(", "))
+    };
+    let names = |hosts: &[Ruled<HostPattern>]| hosts.iter().map(|h| h.value.to_string()).collect();
+    // Hosts that are asked about are among the allowed ones.
+    let asked: Vec<String> = names(&hosts.ask);
+    let mut allowed: Vec<String> = names(&hosts.allow);
+    allowed.retain(|name| !asked.contains(name));
+    if asked.is_empty() && hosts.deny.is_empty() && hosts.presets.is_empty() {
+        return Some(list(allowed));
+    }
+    let presets = hosts.presets.iter().map(|preset| preset.value.clone()).collect();
+    let keys =
+        [("allow", allowed), ("ask", asked), ("deny", names(&hosts.deny)), ("presets", presets)];
+    let keys: Vec<String> = keys
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(key, names)| format!("{key}: {}", list(names)))
+        .collect();
+    Some(format!("{{ {} }}", keys.join(", ")))
 }
 
 /// Writes a word so that a pattern, or a shell, reads it as it is.

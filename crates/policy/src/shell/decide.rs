@@ -8,6 +8,7 @@ use super::facts::Facts;
 use super::known::hazards::{self, Hazard};
 use super::known::wrappers::{self, MAX_COMMANDS, MAX_DEPTH};
 use super::known::{base_name, options, presets};
+use super::leaving::{self, Leaving};
 use super::line::{Line, Simple, Unparsed, Within, Word};
 use super::parse::parse;
 use super::rule::{Rules, Say};
@@ -41,12 +42,21 @@ pub struct Decided {
     pub must_ask: bool,
     /// What its rules give it beyond what every command has.
     pub grants: Network,
+    /// Whether a rule of any layer gives it something.
+    pub gives: bool,
     /// Hosts that its rules refuse it or ask about, whatever else it may reach.
     pub bounds: Bounds,
     /// Whether it only hands on another command of the line.
     pub wrapper: bool,
     /// Whether it may start in another directory than the line does.
     pub moved: bool,
+    /// Whether `shell.default: contained` decides.
+    pub contained: bool,
+    /// What its words show that would leave the sandbox, where `contained` or a preset
+    /// decides.
+    pub leaves: Vec<Leaving>,
+    /// Whether it is known to only look: it connects to nothing and runs nothing else.
+    pub looks: bool,
 }
 
 /// What the rules say about a line.
@@ -60,9 +70,15 @@ pub struct Decision {
     pub must_ask: bool,
     /// Why the line cannot be taken apart.
     pub unparsed: Option<Unparsed>,
-    /// What the line gets beyond what every command has: what the rules of each
-    /// of its commands give.
+    /// What the line gets beyond what every command has, where no person says yes to
+    /// it: what the rules give to each of its commands that does not only look.
     pub grants: Network,
+    /// What it gets where a person says yes to the line as it is. Where `contained`
+    /// decides about one of its commands, that is all that the rules give to any of them.
+    pub approved_grants: Network,
+    /// Whether a command in it runs by `shell.default: contained` alone, so that without
+    /// a yes the line gets no secrets.
+    pub contained: bool,
     /// Hosts that a rule of any of its commands refuses or asks about, whatever
     /// else it may reach.
     pub bounds: Bounds,
@@ -74,11 +90,21 @@ pub struct Decision {
     pub at: At,
 }
 
+impl Decision {
+    /// Returns the effects that need consent, in words that the agent may read.
+    pub fn effects(&self) -> Vec<String> {
+        let leaves = self.parts.iter().flat_map(|part| &part.leaves);
+        let mut effects: Vec<String> = leaves.map(|leaving| leaving.effect.clone()).collect();
+        effects.dedup();
+        effects
+    }
+}
+
 /// Decides a line as bash would run it from `cwd`.
 pub fn decide(grant: &Grant, cwd: &AgentPath, line: &str, os_sandbox: bool) -> Decision {
     match parse(line) {
         Ok(line) => decide_line(grant, cwd, &line, os_sandbox),
-        Err(unparsed) => decide_unparsed(grant, unparsed),
+        Err(unparsed) => decide_unparsed(grant, line, unparsed, os_sandbox),
     }
 }
 
@@ -116,12 +142,14 @@ pub fn blocked_argv(grant: &Grant, cwd: &AgentPath, words: &[String]) -> Option<
 pub fn decide_line(grant: &Grant, cwd: &AgentPath, line: &Line, os_sandbox: bool) -> Decision {
     let rules = grant.shell();
     let parts: Vec<Decided> =
-        parts(line).iter().filter_map(|part| decide_part(rules, part, cwd)).collect();
+        parts(line).iter().filter_map(|part| decide_part(grant, part, cwd)).collect();
     let mut decision = Decision {
         approval: Approval::PreApproved,
         must_ask: parts.iter().any(|part| part.must_ask),
         unparsed: None,
         grants: Network::Off,
+        approved_grants: Network::Off,
+        contained: parts.iter().any(|part| part.contained && !part.looks),
         bounds: Bounds::default(),
         degraded: false,
         says: "the line has no command".to_owned(),
@@ -132,19 +160,40 @@ pub fn decide_line(grant: &Grant, cwd: &AgentPath, line: &Line, os_sandbox: bool
     let strictest =
         decision.parts.iter().reduce(|a, b| if b.approval > a.approval { b } else { a });
     match strictest {
+        None if is_contained(rules) => decision.says = "shell.default: contained".to_owned(),
         // What does nothing needs no yes, and gets none unasked either.
         None => decision.approval = Approval::Ask,
         Some(part) => {
-            let grants = real().map(|part| part.grants.clone());
-            let grants = grants.reduce(|a, b| hosts::meet(&a, &b)).unwrap_or_default();
             let (approval, says, at) = (part.approval, part.says.clone(), part.at.clone());
+            // What only looks sends nothing, whatever the line may reach.
+            let using = real().filter(|part| !(part.looks && part.grants == Network::Off));
+            let each = using.map(|part| part.grants.clone());
+            let each = each.reduce(|a, b| hosts::meet(&a, &b)).unwrap_or_default();
+            let any = match decision.contained {
+                true => real().fold(Network::Off, |all, part| hosts::join(&all, &part.grants)),
+                false => each.clone(),
+            };
+            let bounds = real().fold(Bounds::default(), |all, part| all.and(&part.bounds));
             (decision.approval, decision.says, decision.at) = (approval, says, at);
             if approval != Approval::Blocked {
-                decision.bounds = real().fold(Bounds::default(), |all, part| all.and(&part.bounds));
-                decision.grants = grants;
+                (decision.bounds, decision.grants, decision.approved_grants) = (bounds, each, any);
             }
         }
     }
+    // Otherwise a command that `contained` lets run would use what a rule gives to another.
+    // A layer that gives nothing itself changes nothing about that: it asks no less.
+    let giving = decision.parts.iter().find(|part| part.gives && !part.wrapper);
+    if let Some(part) = giving.filter(|_| decision.contained)
+        && decision.approval == Approval::PreApproved
+    {
+        decision.says = format!("{}, whose network the whole line would have", part.says);
+        (decision.approval, decision.at) = (Approval::Ask, part.at.clone());
+    }
+    confined(decision, os_sandbox)
+}
+
+/// Returns the decision as it is where nothing, or not all, holds the command.
+fn confined(mut decision: Decision, os_sandbox: bool) -> Decision {
     if !os_sandbox && decision.approval == Approval::PreApproved {
         decision.approval = Approval::Ask;
         decision.degraded = true;
@@ -154,21 +203,52 @@ pub fn decide_line(grant: &Grant, cwd: &AgentPath, line: &Line, os_sandbox: bool
     decision
 }
 
+/// Returns whether `contained` holds for what no rule speaks of, in every layer.
+fn is_contained(rules: &Rules) -> bool {
+    let mut says = rules.layers().iter().map(|layer| layer.rest(true, false));
+    rules.taint().is_none() && says.all(|say| say.contained)
+}
+
 /// Decides a line that nothing is known of.
-fn decide_unparsed(grant: &Grant, unparsed: Unparsed) -> Decision {
+fn decide_unparsed(grant: &Grant, line: &str, unparsed: Unparsed, os_sandbox: bool) -> Decision {
     let rules = grant.shell();
-    let says: Vec<Say> = rules.layers().iter().map(|layer| layer.rest(true, false)).collect();
+    let mut says: Vec<Say> = rules.layers().iter().map(|layer| layer.rest(true, false)).collect();
+    let contained = says.iter().any(|say| say.contained);
+    if contained {
+        let mut leaves = leaving::of_text(grant, line);
+        if rules.asks() || rules.blocks() {
+            leaves.insert(0, "a rule may be for a command in it".to_owned().into());
+        }
+        says.iter_mut().for_each(|say| hold_back(say, &leaves));
+    }
     let strictest = strictest(&says);
-    Decision {
+    let mut decision = Decision {
         approval: strictest.map_or(Approval::Ask, |say| say.approval),
         parts: Vec::new(),
         must_ask: rules.blocks(),
         unparsed: Some(unparsed),
         grants: Network::Off,
+        approved_grants: Network::Off,
+        contained,
         bounds: Bounds::default(),
         degraded: false,
         says: strictest.map(|say| say.says.clone()).unwrap_or_default(),
         at: strictest.map(|say| say.at.clone()).unwrap_or_default(),
+    };
+    if let Some(taint) = rules.taint()
+        && decision.approval == Approval::PreApproved
+    {
+        (decision.approval, decision.at) = (Approval::Ask, taint.at.clone());
+        decision.says = format!("{}, now ask{TAINTED}", decision.says);
+    }
+    confined(decision, os_sandbox)
+}
+
+/// Has `contained` or a preset ask about a command, for what of it would leave the sandbox.
+fn hold_back(say: &mut Say, leaves: &[Leaving]) {
+    if let Some(first) = leaves.first().filter(|_| say.in_sandbox) {
+        say.approval = say.approval.max(Approval::Ask);
+        say.says = format!("{}: {first}", say.says);
     }
 }
 
@@ -283,20 +363,37 @@ fn hands_on(rules: &Rules, part: &Part, facts: &Facts<'_>, cwd: &AgentPath) -> b
 }
 
 /// Decides one command; a wrapper that no rule blocks is no part of the answer.
-fn decide_part(rules: &Rules, part: &Part, cwd: &AgentPath) -> Option<Decided> {
+fn decide_part(grant: &Grant, part: &Part, cwd: &AgentPath) -> Option<Decided> {
+    let rules = grant.shell();
     let facts = Facts::of(&part.simple, part.moved, cwd);
-    let says: Vec<Say> = rules.layers().iter().map(|layer| layer.say(&facts)).collect();
+    let mut says: Vec<Say> = rules.layers().iter().map(|layer| layer.say(&facts)).collect();
+    let leaves = match says.iter().any(|say| say.in_sandbox) {
+        true => leaving::of(grant, &facts),
+        false => Vec::new(),
+    };
+    for (say, layer) in says.iter_mut().zip(rules.layers()) {
+        // Where a preset does not cover a command, the default decides about it.
+        if say.in_sandbox && !say.contained && !leaves.is_empty() {
+            let rest = layer.default_say(&facts, say.must_ask);
+            if rest.approval != Approval::Ask {
+                *say = rest;
+            }
+        }
+        hold_back(say, &leaves);
+    }
+    let contained = says.iter().any(|say| say.contained);
     let must_ask = says.iter().any(|say| say.must_ask)
         || rules.blocks() && (hazards::hides(&facts) || hands_on(rules, part, &facts, cwd));
     // What a layer blocks by a rule is blocked, whatever another layer's default is.
     let blocks = |say: &&Say| say.approval == Approval::Blocked && say.rule.is_some();
     let blocking = says.iter().find(blocks);
     let deciding = blocking.or_else(|| strictest(&says))?;
-    let wrapper = part.wrapper && blocking.is_none();
+    let wrapper = part.wrapper && blocking.is_none() && leaves.is_empty();
     if wrapper && !must_ask {
         return None;
     }
     let layer = says.iter().position(|say| std::ptr::eq(say, deciding)).unwrap_or_default();
+    let gives = says.iter().any(|say| say.grants != Network::Off);
     let grants = says.iter().map(|say| say.grants.clone());
     let mut grants = grants.reduce(|a, b| hosts::meet(&a, &b)).unwrap_or_default();
     // What one layer refuses stays refused where another gives nothing.
@@ -323,9 +420,13 @@ fn decide_part(rules: &Rules, part: &Part, cwd: &AgentPath) -> Option<Decided> {
         says,
         at,
         unknown: facts.unknown.clone(),
+        contained,
+        leaves,
+        looks: presets::only_looks(&facts),
         hazards: facts.hazards,
         must_ask,
         grants,
+        gives,
         bounds,
         wrapper,
         moved: part.moved,

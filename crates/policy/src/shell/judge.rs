@@ -2,6 +2,7 @@
 //! questions.
 
 use super::decide::{Decision, decide, decide_argv};
+use super::leaving::Leaving;
 use super::line::TOO_LONG;
 use super::parse::MAX_TEXT;
 use crate::denial::Denial;
@@ -81,6 +82,18 @@ pub struct CommandJudgement {
     pub decision: Decision,
 }
 
+impl CommandJudgement {
+    /// Returns the same for an approver that reads no question.
+    #[must_use]
+    pub fn unread(self) -> Self {
+        let verdict = match self.verdict {
+            CommandVerdict::Ask(question) => CommandVerdict::Ask(question.unread()),
+            verdict => verdict,
+        };
+        CommandJudgement { verdict, ..self }
+    }
+}
+
 /// Proof that a command was judged.
 ///
 /// Only this module makes such permits. What runs is the command inside, in the
@@ -90,6 +103,7 @@ pub struct CommandPermit {
     request: Request,
     network: Network,
     granted: Network,
+    secrets: bool,
 }
 
 impl CommandPermit {
@@ -113,12 +127,20 @@ impl CommandPermit {
     pub fn granted(&self) -> &Network {
         &self.granted
     }
+
+    /// Returns whether it may use the worker's secrets: not where it runs by
+    /// `shell.default: contained` alone.
+    pub fn has_secrets(&self) -> bool {
+        self.secrets
+    }
 }
 
 /// A permit that waits for somebody's yes.
 #[derive(Debug)]
 pub struct CommandQuestion {
     permit: CommandPermit,
+    /// The same with what the rules give where no person reads the line.
+    unread: Box<CommandPermit>,
     /// What needs consent, in words for the person who is asked.
     pub reasons: Vec<String>,
 }
@@ -137,6 +159,15 @@ impl CommandQuestion {
     /// Returns what the command would get beyond what every command has.
     pub fn granted(&self) -> &Network {
         &self.permit.granted
+    }
+
+    /// Returns the same question for an approver that reads none: a grant of one command
+    /// of the line is not one for the others then.
+    #[must_use]
+    pub fn unread(mut self) -> Self {
+        self.permit.network = self.unread.network.clone();
+        self.permit.granted = self.unread.granted.clone();
+        self
     }
 
     /// Returns the permit, after a yes.
@@ -181,13 +212,22 @@ pub fn judge_command(grant: &Grant, request: &Request, os_sandbox: bool) -> Comm
         let denial = Denial::CommandUnfit { line: shown, reason };
         return CommandJudgement { verdict: CommandVerdict::Deny(denial), rule, decision };
     }
-    let permit = CommandPermit {
+    let permit = |granted: &Network, secrets| CommandPermit {
         request: request.clone(),
-        network: grant.reach(&decision.grants, &decision.bounds),
-        granted: decision.grants.clone(),
+        network: grant.reach(granted, &decision.bounds),
+        granted: granted.clone(),
+        secrets,
+    };
+    // A person says yes to the whole line, with all that it would get.
+    let unread = || permit(&decision.grants, !decision.contained);
+    let question = |reasons| CommandQuestion {
+        permit: permit(&decision.approved_grants, true),
+        unread: Box::new(unread()),
+        reasons,
     };
     let unasked = |reason: &str| {
-        let denial = Denial::CommandUnasked { line: shown.clone(), reason: reason.to_owned() };
+        let (line, reason) = (shown.clone(), reason.to_owned());
+        let denial = Denial::CommandUnasked { line, reason, effects: decision.effects() };
         CommandVerdict::Deny(denial)
     };
     let (verdict, rule) = match (decision.approval, consent.value) {
@@ -199,9 +239,9 @@ pub fn judge_command(grant: &Grant, request: &Request, os_sandbox: bool) -> Comm
         (Approval::PreApproved, Consent::Manual) => {
             let rule = by_mode("approval.mode: manual");
             let reasons = vec![rule.says.clone()];
-            (CommandVerdict::Ask(CommandQuestion { permit, reasons }), rule)
+            (CommandVerdict::Ask(question(reasons)), rule)
         }
-        (Approval::PreApproved, _) => (CommandVerdict::Allow(permit), rule),
+        (Approval::PreApproved, _) => (CommandVerdict::Allow(unread()), rule),
         (Approval::Ask, Consent::Strict) => {
             (unasked("questions are turned off"), by_mode("approval.mode: strict"))
         }
@@ -210,11 +250,10 @@ pub fn judge_command(grant: &Grant, request: &Request, os_sandbox: bool) -> Comm
             (unasked(reason), by_mode("approval.mode: auto"))
         }
         (Approval::Ask, Consent::Auto) => {
-            (CommandVerdict::Allow(permit), by_mode("approval.mode: auto"))
+            (CommandVerdict::Allow(unread()), by_mode("approval.mode: auto"))
         }
         (Approval::Ask, Consent::Tool | Consent::Manual) => {
-            let reasons = reasons(&decision);
-            (CommandVerdict::Ask(CommandQuestion { permit, reasons }), rule)
+            (CommandVerdict::Ask(question(reasons(&decision))), rule)
         }
     };
     CommandJudgement { verdict, rule, decision }
@@ -243,12 +282,18 @@ fn reasons(decision: &Decision) -> Vec<String> {
         add(format!("the line cannot be taken apart: {unparsed}"));
     }
     for part in &decision.parts {
+        part.leaves.iter().skip(1).map(Leaving::to_string).for_each(&mut add);
+        if part.contained || !part.leaves.is_empty() {
+            continue;
+        }
         for hazard in &part.hazards {
             add(format!("'{}' {}", hazard.what, hazard.why));
         }
         if let Some(unknown) = &part.unknown {
             add(unknown.clone());
         }
+    }
+    for part in &decision.parts {
         if part.must_ask {
             add(format!("a rule that blocks may be for '{}'", part.command.text));
         }

@@ -11,6 +11,7 @@ pub mod decide;
 mod facts;
 pub mod judge;
 pub mod known;
+mod leaving;
 pub mod line;
 pub mod parse;
 pub mod pattern;
@@ -24,6 +25,7 @@ pub use judge::{
     judge_command,
 };
 pub use known::hazards::Hazard;
+pub use leaving::Leaving;
 pub use line::{Line, Redirect, RedirectKind, Simple, Unparsed, Within, Word};
 pub use parse::{MAX_TEXT, parse};
 pub use pattern::{Match, Pattern, PatternError};

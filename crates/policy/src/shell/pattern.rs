@@ -12,6 +12,7 @@ use super::known::options::{self, Options};
 use super::known::{base_name, hazards::Hazard};
 use super::line::Word;
 use crate::path::AgentPath;
+use crate::view::View;
 
 /// Whether a pattern matches a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,6 +83,8 @@ pub struct Pattern {
     text: String,
     /// One for each program that it is for, since each reads its words its own way.
     forms: Vec<Form>,
+    /// The zones that lie at their host paths.
+    tops: Vec<AgentPath>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -262,7 +265,7 @@ impl Pattern {
             form.read(&tokens, options)?;
             forms.push(form);
         }
-        Ok(Pattern { text: text.trim().to_owned(), forms })
+        Ok(Pattern { text: text.trim().to_owned(), forms, tops: Vec::new() })
     }
 
     /// Returns the pattern as it is written.
@@ -288,6 +291,40 @@ impl Pattern {
             form.from = dir.clone();
         }
         self
+    }
+
+    /// Returns the pattern with `/NAME` of each zone that lies at its host path replaced
+    /// by that path, which is how commands write it.
+    pub(crate) fn placed(mut self, view: &View) -> Self {
+        for form in &mut self.forms {
+            if let Program::Path(path) = &mut form.program {
+                view.place_text(path);
+            }
+            let values = form.flags.iter_mut().filter_map(|flag| flag.value.as_mut());
+            let assigned = form.assignments.iter_mut().map(|(_, value)| value);
+            let operands = form.operands.iter_mut().map(|operand| &mut operand.text);
+            for text in values.chain(assigned).chain(operands) {
+                match text {
+                    Text::Literal(text) => view.place_text(text),
+                    Text::Choices(choices) => {
+                        let first = choices.iter_mut().filter_map(|parts| parts.first_mut());
+                        first.for_each(|text| view.place_text(text));
+                    }
+                }
+            }
+        }
+        self.tops = view.tops();
+        self
+    }
+
+    /// Returns the top of the zone that a directory lies in.
+    pub(crate) fn top_of(&self, dir: &AgentPath) -> AgentPath {
+        let own = self.tops.iter().find(|top| dir.below(top).is_some());
+        match (own, dir.split_first()) {
+            (Some(top), _) => top.clone(),
+            (None, Some((name, _))) => AgentPath::root().join(name),
+            (None, None) => AgentPath::root(),
+        }
     }
 
     /// Compares a command with the pattern.

@@ -79,7 +79,7 @@ fn shell() -> impl Strategy<Value = Shell> {
         |(rules, default, presets)| Shell {
             mode: None,
             rules,
-            default: default.map(Ruled::default_of),
+            default: default.map(|default| Ruled::default_of(default.into())),
             presets,
         },
     )

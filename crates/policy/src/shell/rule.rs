@@ -10,9 +10,10 @@ use super::known::presets;
 use super::line::Word;
 use super::pattern::{Match, Purpose};
 use crate::path::AgentPath;
-use crate::policy::{Network, Shell, ShellRule, ToolRule};
+use crate::policy::{Network, Shell, ShellDefault, ShellRule, ToolRule};
 use crate::source::{At, Ruled};
-use crate::zone::Approval;
+use crate::view::View;
+use crate::zone::{Approval, Placement};
 
 /// How the text of a command is understood (`shell.mode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -49,19 +50,35 @@ impl fmt::Display for ShellMode {
 pub enum Preset {
     /// Commands that only look.
     ReadOnly,
+    /// Commands that build, and programs and scripts of the work tree.
+    Build,
+    /// Commands that test and lint.
+    Test,
+    /// Commands that write files, and redirections to files.
+    Edit,
+    /// Commands of git that reach no other machine.
+    GitLocal,
 }
 
 impl Preset {
+    /// Every preset.
+    pub const ALL: [Preset; 5] =
+        [Preset::ReadOnly, Preset::Build, Preset::Test, Preset::Edit, Preset::GitLocal];
+
     /// Returns the word for it in files and flags.
     pub fn as_str(self) -> &'static str {
         match self {
             Preset::ReadOnly => "read_only",
+            Preset::Build => "build",
+            Preset::Test => "test",
+            Preset::Edit => "edit",
+            Preset::GitLocal => "git_local",
         }
     }
 
     /// Returns the preset that a word means.
     pub fn parse(word: &str) -> Option<Self> {
-        [Preset::ReadOnly].into_iter().find(|preset| preset.as_str() == word)
+        Preset::ALL.into_iter().find(|preset| preset.as_str() == word)
     }
 }
 
@@ -84,17 +101,18 @@ pub(crate) struct Taint {
 }
 
 impl Rules {
-    /// Returns the project's rules; `from` is where relative paths in them start.
-    pub(crate) fn project(shell: &Shell, tool: Option<&ToolRule>, from: &AgentPath) -> Self {
-        let layers = vec![Arc::new(Layer::new(shell, tool, from))];
+    /// Returns the project's rules; relative paths in them start where those of the view
+    /// do.
+    pub(crate) fn project(shell: &Shell, tool: Option<&ToolRule>, view: &View) -> Self {
+        let layers = vec![Arc::new(Layer::new(shell, tool, view))];
         Rules { layers, mode: shell.mode.clone(), taint: None }
     }
 
     /// Returns the rules with those of a worker below them. There is no way to
     /// take any away.
-    pub(crate) fn below(&self, shell: &Shell, tool: Option<&ToolRule>, from: &AgentPath) -> Self {
+    pub(crate) fn below(&self, shell: &Shell, tool: Option<&ToolRule>, view: &View) -> Self {
         let mut rules = self.clone();
-        let layer = Layer::new(shell, tool, from);
+        let layer = Layer::new(shell, tool, view);
         if layer.decides() {
             rules.layers.push(Arc::new(layer));
         }
@@ -138,6 +156,12 @@ impl Rules {
         self.layers.iter().any(|layer| layer.blocks)
     }
 
+    /// Returns whether some rule asks about commands.
+    pub(crate) fn asks(&self) -> bool {
+        let mut rules = self.layers.iter().flat_map(|layer| &layer.rules);
+        rules.any(|rule| rule.approval == Approval::Ask)
+    }
+
     /// Returns the patterns that run without a question, for an agent that was
     /// refused.
     pub(crate) fn open(&self) -> Vec<String> {
@@ -154,7 +178,7 @@ impl Rules {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
     rules: Vec<ShellRule>,
-    default: Option<Ruled<Approval>>,
+    default: Option<Ruled<ShellDefault>>,
     presets: Vec<Ruled<Preset>>,
     tool: ToolRule,
     /// The rules for a program, by its name, in file order.
@@ -175,11 +199,16 @@ pub(crate) struct Say {
     pub(crate) at: At,
     pub(crate) must_ask: bool,
     pub(crate) grants: Network,
+    /// Whether it is `shell.default: contained` that lets the command run.
+    pub(crate) contained: bool,
+    /// Whether the command asks for effects that leave the sandbox: where `contained` or a
+    /// preset lets it run that does more than look.
+    pub(crate) in_sandbox: bool,
 }
 
 impl Layer {
     /// Makes the rules of a file ready.
-    pub(crate) fn new(shell: &Shell, tool: Option<&ToolRule>, from: &AgentPath) -> Self {
+    pub(crate) fn new(shell: &Shell, tool: Option<&ToolRule>, view: &View) -> Self {
         let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
         let mut by_none = Vec::new();
         for (index, rule) in shell.rules.iter().enumerate() {
@@ -193,7 +222,7 @@ impl Layer {
             }
         }
         Layer {
-            rules: shell.rules.iter().map(|rule| rule.anchored(from)).collect(),
+            rules: shell.rules.iter().map(|rule| rule.anchored(view)).collect(),
             default: shell.default.clone(),
             presets: shell.presets.clone(),
             tool: tool.cloned().unwrap_or_default(),
@@ -271,16 +300,43 @@ impl Layer {
                 _ => {}
             }
         }
-        for preset in &self.presets {
-            if presets::covers(preset.value, facts) {
+        // A preset only ever adds to what runs without a question.
+        let preset = presets::covering(&self.presets, facts)
+            .filter(|preset| preset.value == Preset::ReadOnly || self.asking(facts).is_none());
+        match preset {
+            Some(preset) => {
                 let says = format!("shell.presets: {}", preset.value.as_str());
-                return Say::new(Approval::PreApproved, says, preset.at.clone(), must_ask);
+                let say = Say::new(Approval::PreApproved, says, preset.at.clone(), must_ask);
+                Say { in_sandbox: preset.value != Preset::ReadOnly, ..say }
             }
+            None => self.default_say(facts, must_ask),
         }
-        self.rest(!is_plain(facts), must_ask)
     }
 
-    /// Decides what no rule speaks of; `doubtful` is what is never allowed
+    /// Decides one command that neither a rule nor a preset speaks of.
+    pub(crate) fn default_say(&self, facts: &Facts<'_>, must_ask: bool) -> Say {
+        let say = self.rest(!is_plain(facts), must_ask);
+        match say.contained.then(|| self.asking(facts)).flatten() {
+            None => say,
+            Some((index, rule)) => {
+                let says = rule.says();
+                Say {
+                    rule: Some(index),
+                    ..Say::new(rule.approval, says, rule.at.clone(), must_ask)
+                }
+            }
+        }
+    }
+
+    /// Returns the rule that asks and may be for a command. A rule that asks usually gives
+    /// way to doubt, because the default asks then; `contained` and presets do not.
+    fn asking(&self, facts: &Facts<'_>) -> Option<(usize, &ShellRule)> {
+        let rules = self.candidates(facts).into_iter().map(|index| (index, &self.rules[index]));
+        let may = |rule: &ShellRule| compare_for(rule, facts, Purpose::Block) != Match::No;
+        rules.filter(|(_, rule)| rule.approval == Approval::Ask).find(|(_, rule)| may(rule))
+    }
+
+    /// Decides what no rule speaks of; `doubtful` is what only `contained` allows
     /// without a question.
     pub(crate) fn rest(&self, doubtful: bool, must_ask: bool) -> Say {
         let (mut approval, says, at) = match (&self.default, self.tool.approval()) {
@@ -288,13 +344,20 @@ impl Layer {
                 (rule.value, "tool_rules.shell.allowed: false".to_owned(), rule.at)
             }
             (Some(default), _) => {
-                (default.value, format!("shell.default: {}", default.value), default.at.clone())
+                let says = format!("shell.default: {}", default.value);
+                let say = Say::new(default.value.approval(), says, default.at.clone(), must_ask);
+                if default.value == ShellDefault::Contained {
+                    return Say { contained: true, in_sandbox: true, ..say };
+                }
+                (say.approval, say.says, say.at)
             }
             (None, Some(rule)) => {
                 let required = rule.value == Approval::Ask;
                 (rule.value, format!("tool_rules.shell.approval_required: {required}"), rule.at)
             }
-            (None, None) => (Approval::Ask, "no rule is for it".to_owned(), At::Default),
+            (None, None) => {
+                (Approval::Ask, "no rule matches (default: ask)".to_owned(), At::Default)
+            }
         };
         if doubtful {
             approval = approval.max(Approval::Ask);
@@ -305,7 +368,8 @@ impl Layer {
 
 impl Say {
     fn new(approval: Approval, says: String, at: At, must_ask: bool) -> Self {
-        Say { approval, rule: None, says, at, must_ask, grants: Network::Off }
+        let (grants, contained, in_sandbox) = (Network::Off, false, false);
+        Say { approval, rule: None, says, at, must_ask, grants, contained, in_sandbox }
     }
 }
 
@@ -322,6 +386,10 @@ pub(crate) fn compare(rule: &ShellRule, facts: &Facts<'_>) -> Match {
         Approval::Blocked => Purpose::Block,
         Approval::Ask | Approval::PreApproved => Purpose::Allow,
     };
+    compare_for(rule, facts, purpose)
+}
+
+fn compare_for(rule: &ShellRule, facts: &Facts<'_>, purpose: Purpose) -> Match {
     let matched = rule.pattern.compare(facts, purpose);
     if matched == Match::No {
         return matched;
@@ -402,12 +470,10 @@ fn in_paths(rule: &ShellRule, facts: &Facts<'_>, purpose: Purpose) -> Match {
     if everything.split(' ').any(|flag| !flag.is_empty() && facts.has_flag(flag)) {
         any = true;
         // Everything is all of the tree that the command starts in.
-        let top = match (facts.moved, facts.cwd.split_first()) {
-            (true, _) => Match::Maybe,
-            (false, None) => place("/"),
-            (false, Some((name, _))) => place(&format!("/{}", crate::path::escape(name))),
-        };
-        check(top);
+        check(match facts.moved {
+            true => Match::Maybe,
+            false => place(&rule.pattern.top_of(facts.cwd).to_string()),
+        });
     }
     for redirect in &facts.simple.redirects {
         use super::line::RedirectKind::{Append, Both, Read, Write};
@@ -441,8 +507,22 @@ fn climbs(rest: &str, text: &str) -> bool {
 }
 
 impl ShellRule {
-    fn anchored(&self, from: &AgentPath) -> Self {
-        ShellRule { pattern: self.pattern.clone().anchored(from), ..self.clone() }
+    /// Returns the rule as it is for commands in a view.
+    fn anchored(&self, view: &View) -> Self {
+        let pattern = self.pattern.clone().anchored(view.working_dir()).placed(view);
+        let mut rule = ShellRule { pattern, ..self.clone() };
+        for path in &mut rule.paths {
+            path.value = view.canonical(path.value.clone());
+        }
+        // A zone at its host path is not at `/NAME`.
+        rule.sandbox_paths.retain(|name| match view.mount(name) {
+            Some(mount) if mount.zone.placement.value == Placement::Same => {
+                rule.paths.push(Ruled::new(mount.path(), self.at.clone()));
+                false
+            }
+            _ => true,
+        });
+        rule
     }
 
     /// Returns what the rule says, for records.

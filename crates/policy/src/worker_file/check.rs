@@ -53,7 +53,8 @@ pub fn check(worker: &WorkerFile, policy: &Policy) -> Vec<Problem> {
             problems.error("unknown_zone", &Mark::of(&rule.at, 1), message).hint(hint);
         }
     }
-    shell::check_zones(&worker.needs.shell, &held, &mut problems);
+    // A worker file is for every machine, so it calls zones by their names.
+    shell::check_zones(&worker.needs.shell, &held, &[], &mut problems);
     check_limits(worker, policy, &mut problems);
     let file = worker.at.file_line().map_or("", |(file, _)| file);
     problems.sorted(file)

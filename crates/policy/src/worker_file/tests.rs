@@ -285,7 +285,10 @@ fn toolsets_mean_what_is_written_otherwise_today() {
     let rules: Vec<_> =
         worker.needs.shell.rules.iter().map(|r| (r.pattern.as_str(), r.approval)).collect();
     assert_eq!(rules, [("ls", Approval::PreApproved), ("rm", Approval::Blocked)]);
-    assert_eq!(worker.needs.shell.default.as_ref().map(|d| d.value), Some(Approval::Ask));
+    assert_eq!(
+        worker.needs.shell.default.as_ref().map(|d| d.value.approval()),
+        Some(Approval::Ask)
+    );
     assert!(matches!(&worker.calls, Callees::Named(names) if names.len() == 2));
     let all = with("toolsets: { workers: { allowed_workers: '*' } }\n");
     assert_eq!(all.worker.unwrap().calls, Callees::All);

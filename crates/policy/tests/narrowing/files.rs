@@ -148,8 +148,12 @@ fn shell() -> impl Strategy<Value = Value> {
         });
     (
         vec(rule, 0..4),
-        of(consent()),
-        of(Just(json!(["read_only"]))),
+        of(select(vec!["preApproved", "contained", "ask", "blocked"]).prop_map(Value::from)),
+        of(select(vec![
+            json!(["read_only"]),
+            json!(["build", "test", "edit", "git_local"]),
+            json!(["read_only", "edit"]),
+        ])),
         of(select(vec!["argv", "bash"])),
     )
         .prop_map(|(rules, default, presets, mode)| {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 mod answer;
 mod memory;
+mod notify;
 mod opening;
 mod program;
 mod request;
@@ -19,6 +20,7 @@ pub mod socket;
 pub use answer::{Answer, Remember};
 pub use memory::Remembered;
 pub(crate) use memory::{Key, Memory};
+pub use notify::{Notifier, Notifying};
 pub use opening::{Opening, Unfit};
 pub use program::Program;
 pub use request::{CommandAsked, Part, Request, Version};

@@ -72,6 +72,14 @@ impl Program {
         self
     }
 
+    /// Starts the program with arguments, connected with nothing.
+    pub(super) fn start(&self, arguments: &[&str]) -> io::Result<Child> {
+        check(&self.real).map_err(|_| io::Error::from(io::ErrorKind::PermissionDenied))?;
+        let mut command = Command::new(&self.real);
+        command.args(arguments).current_dir("/").process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+    }
+
     /// Runs the program and returns what it printed.
     fn run(&self, question: &[u8]) -> Result<Vec<u8>, Trouble> {
         let until = Instant::now() + self.limit;

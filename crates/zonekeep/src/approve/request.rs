@@ -76,6 +76,10 @@ pub struct Request {
     /// The command, where the question is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandAsked>,
+    /// Whether the session ends with this call, so that a yes for the session is one for
+    /// this call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub last_call: bool,
 }
 
 /// A command that somebody is asked about.

@@ -16,6 +16,10 @@ const MAX_FORM_LINES: usize = 400;
 /// Where a line is folded, so that it cannot run on into lines of ours; earlier
 /// on a terminal that is narrower.
 const FOLD: usize = 100;
+/// Lines of the screen that a question takes beside the diff.
+const AROUND: usize = 12;
+/// The least lines of a diff that are shown, however low the terminal says it is.
+const MIN_DIFF_LINES: usize = 8;
 /// Columns for what stands before a folded line.
 const MARGIN: usize = 8;
 /// The least that a line is folded at, however narrow the terminal says it is.
@@ -121,7 +125,7 @@ fn read_line(input: &mut dyn BufRead) -> io::Result<Option<String>> {
 /// change. Nothing in it can hide, or look like a line of Zonekeep's own. Also returns
 /// whether that is all; where it is not, the text begins by saying so.
 pub fn written(request: &Request) -> (String, bool) {
-    let page = Page { fold: FOLD };
+    let page = Page::PLAIN;
     let mut text = page.question(request, Amount::Form);
     page.head_again(&mut text, request);
     let text = text.trim_start_matches('\n');
@@ -188,19 +192,36 @@ impl Amount {
 struct Page {
     /// Where lines are folded.
     fold: usize,
+    /// How many lines of a diff or command are shown at first.
+    lines: usize,
+    /// Whether diffs are coloured.
+    colour: bool,
 }
 
 impl Page {
+    const PLAIN: Page = Page { fold: FOLD, lines: MAX_DIFF_LINES, colour: false };
+
+    /// Returns the page for a terminal, so that a question fits on its screen.
     fn of(tty: &File) -> Self {
-        let columns = rustix::termios::tcgetwinsize(tty).map_or(0, |size| size.ws_col.into());
-        Page::wide(columns)
+        let size = rustix::termios::tcgetwinsize(tty).ok();
+        let (columns, rows) =
+            size.map_or((0, 0), |size| (size.ws_col.into(), usize::from(size.ws_row)));
+        let lines = match rows {
+            0 => MAX_DIFF_LINES,
+            rows => rows.saturating_sub(AROUND).clamp(MIN_DIFF_LINES, MAX_DIFF_LINES),
+        };
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let colour = set("NO_COLOR").is_none() && set("TERM").is_some_and(|term| term != "dumb");
+        Page { lines, colour, ..Page::wide(columns) }
     }
 
     /// Returns the page for a terminal of so many columns; 0 if it does not say.
     fn wide(columns: usize) -> Self {
         match columns {
-            0 => Page { fold: FOLD },
-            columns => Page { fold: columns.saturating_sub(MARGIN).clamp(MIN_FOLD, FOLD) },
+            0 => Page::PLAIN,
+            columns => {
+                Page { fold: columns.saturating_sub(MARGIN).clamp(MIN_FOLD, FOLD), ..Page::PLAIN }
+            }
         }
     }
 
@@ -215,9 +236,12 @@ impl Page {
             out.write_all(b"zonekeep> ")?;
             out.flush()?;
             let Some(line) = read_line(input)? else { return Ok(Answer::no()) };
-            match (line.trim().to_ascii_lowercase().as_str(), request.pattern()) {
+            let pattern = request.pattern().filter(|_| !request.last_call);
+            match (line.trim().to_ascii_lowercase().as_str(), pattern) {
                 ("y" | "yes", _) => return Ok(Answer::yes()),
-                ("s" | "session", _) => return Ok(Answer::yes_for_session()),
+                ("s" | "session", _) if !request.last_call => {
+                    return Ok(Answer::yes_for_session());
+                }
                 ("p" | "pattern", Some(pattern)) => {
                     if self.confirm(pattern, input, out)? {
                         return Ok(Answer::yes_for_pattern(pattern));
@@ -235,6 +259,7 @@ impl Page {
                 ("v" | "view", _) => {
                     out.write_all(self.render(request, Amount::All).as_bytes())?;
                 }
+                _ if request.last_call => out.write_all(b"please answer y or n\n")?,
                 (_, Some(_)) => out.write_all(b"please answer y, s, p or n\n")?,
                 (_, None) => out.write_all(b"please answer y, s or n\n")?,
             }
@@ -263,6 +288,8 @@ impl Page {
         let mut text = self.question(request, amount);
         text.push_str("  y  yes, this once\n");
         match &request.command {
+            // A yes for the session would be one for this call.
+            _ if request.last_call => {}
             Some(command) => {
                 text.push_str(
                     "  s  yes, and do not ask about this exact command again in this session\n",
@@ -321,13 +348,28 @@ impl Page {
             self.consent(&mut text, command, amount);
         }
         if let Some(diff) = &request.diff {
-            let most = amount.of(MAX_DIFF_LINES);
+            let most = amount.of(self.lines);
             for line in diff.lines().take(most) {
-                self.fold(&mut text, "  | ", &visible(line));
+                self.diff_line(&mut text, &visible(line));
             }
             amount.more(&mut text, diff.lines().count().saturating_sub(most), "lines");
         }
         text
+    }
+
+    /// Writes a line of a diff out, in the colour of what happens to it.
+    fn diff_line(self, text: &mut String, line: &str) {
+        let colour = match line.chars().next().filter(|_| self.colour) {
+            Some('+') => 32,
+            Some('-') => 31,
+            Some('@') => 36,
+            _ => return self.fold(text, "  | ", line),
+        };
+        let mut folded = String::new();
+        self.fold(&mut folded, "  | ", line);
+        for line in folded.lines() {
+            text.push_str(&format!("\x1b[{colour}m{line}\x1b[0m\n"));
+        }
     }
 
     /// Writes out who wants what.
@@ -346,7 +388,7 @@ impl Page {
         for line in command.line.split('\n') {
             self.fold(&mut shown, "  | ", &one_line(line));
         }
-        let most = amount.of(MAX_DIFF_LINES);
+        let most = amount.of(self.lines);
         for line in shown.lines().take(most) {
             text.push_str(line);
             text.push('\n');
@@ -360,8 +402,9 @@ impl Page {
 
     /// Writes out why it is asked.
     fn reasons(self, text: &mut String, request: &Request) {
-        for reason in &request.reasons {
-            self.fold(text, "  ", &format!("asked because: {}", one_line(reason)));
+        if !request.reasons.is_empty() {
+            let reasons = one_line(&request.reasons.join("; "));
+            self.fold(text, "  ", &format!("asked because: {reasons}"));
         }
     }
 
@@ -370,8 +413,14 @@ impl Page {
         if request.partial {
             text.push_str("  only part of what would change is shown\n");
         }
-        self.fold(text, "  ", &format!("tool: {}", one_line(&request.tool)));
-        self.reasons(text, request);
+        let parts = request.command.iter().flat_map(|command| &command.parts);
+        if request.command.is_none() {
+            self.fold(text, "  ", &format!("tool: {}", one_line(&request.tool)));
+        }
+        // The parts of a command say it one by one.
+        if parts.filter(|part| part.needs_consent()).count() == 0 {
+            self.reasons(text, request);
+        }
         for (name, value) in &request.details {
             self.fold(text, "  ", &format!("{}: {}", one_line(name), one_line(value)));
         }
@@ -383,13 +432,17 @@ impl Page {
         let parts: Vec<&Part> = command.parts.iter().filter(|part| part.needs_consent()).collect();
         let most = amount.of(MAX_PARTS);
         for part in parts.iter().take(most) {
-            self.fold(text, "  ", &format!("needs consent: {}", quoted(&part.text)));
-            for why in &part.why {
-                self.fold(text, "    ", &format!("because: {}", one_line(why)));
-            }
-            if let Some(rule) = &part.rule {
-                self.fold(text, "    ", &format!("by the rule: {}", one_line(rule)));
-            }
+            let rule = part.rule.as_deref();
+            let reason = match (part.why.join("; "), rule) {
+                (why, None) => why,
+                (why, Some(rule)) if why.is_empty() => rule.to_owned(),
+                (why, Some(rule)) => format!("{why}; {rule}"),
+            };
+            let what = match parts.len() == 1 && part.text == command.line.trim() {
+                true => "asked because".to_owned(),
+                false => format!("needs consent: {}", quoted(&part.text)),
+            };
+            self.fold(text, "  ", &format!("{what}: {}", one_line(&reason)));
         }
         amount.more(text, parts.len().saturating_sub(most), "parts that need consent");
         let network = command.network.as_deref().map_or("none".to_owned(), one_line);
@@ -457,275 +510,5 @@ fn quoted(path: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::approve::Remember;
-
-    const PAGE: Page = Page { fold: FOLD };
-
-    fn request() -> Request {
-        Request {
-            tool: "write_file".into(),
-            verb: "write".into(),
-            path: "/output/a\u{202e}.md".into(),
-            reasons: vec!["zones.output.approval.write: ask (zonekeep.yaml:4)".into()],
-            details: vec![("append".into(), "false".into())],
-            diff: Some("-old\n+new\x1b[2J\n".into()),
-            ..Request::default()
-        }
-    }
-
-    fn command(line: &str) -> Request {
-        let part = |text: &str, approval: &str, why: &[&str], rule: Option<&str>| Part {
-            text: text.into(),
-            approval: approval.into(),
-            why: why.iter().map(|why| (*why).to_owned()).collect(),
-            rule: rule.map(str::to_owned),
-        };
-        let command = CommandAsked {
-            line: line.into(),
-            cwd: "/repo".into(),
-            parts: vec![
-                part("git status", "preApproved", &[], Some("zonekeep.yaml:7 git status")),
-                part("git push", "ask", &["it sends"], Some("zonekeep.yaml:9 git push *: ask")),
-                part("rm x", "ask", &["no rule says anything about it"], None),
-            ],
-            network: Some("example.org".into()),
-            pattern: Some("git push".into()),
-            background: true,
-        };
-        Request::of_command("s-1", "shell", command)
-    }
-
-    fn answer(typed: &str) -> Answer {
-        PAGE.converse(&request(), &mut typed.as_bytes(), &mut Vec::new()).unwrap()
-    }
-
-    /// Returns the answer to a question about a command, and what was shown.
-    fn answer_to(request: &Request, typed: &str) -> (Answer, String) {
-        let mut shown = Vec::new();
-        let answer = PAGE.converse(request, &mut typed.as_bytes(), &mut shown).unwrap();
-        (answer, String::from_utf8(shown).unwrap())
-    }
-
-    #[test]
-    fn answers_are_read() {
-        let cases = [
-            ("y\n", Answer::yes()),
-            ("YES\n", Answer::yes()),
-            ("s\n", Answer::yes_for_session()),
-            ("n\n\n", Answer::no()),
-            ("n\nuse /draft instead\n", Answer::no_because("use /draft instead")),
-            ("", Answer::no()),
-            ("what\ny\n", Answer::yes()),
-            ("a\nb\nc\ny\n", Answer::no()),
-        ];
-        for (typed, want) in cases {
-            assert_eq!(answer(typed), want, "{typed:?}");
-        }
-        assert_eq!(answer("s\n").remember, Remember::Session);
-    }
-
-    #[test]
-    fn the_question_shows_everything_and_nothing_disguised() {
-        let mut long = request();
-        long.diff = Some(format!("-old\n{}", "+more\n".repeat(MAX_DIFF_LINES)));
-        let shown = PAGE.render(&long, Amount::Beginning);
-        for part in [
-            "write '/output/a\\u{202e}.md'",
-            "zonekeep.yaml:4",
-            "append: false",
-            "| -old",
-            "1 more lines: v shows them",
-        ] {
-            assert!(shown.contains(part), "{part} in {shown}");
-        }
-        let whole = PAGE.render(&request(), Amount::All);
-        assert!(whole.contains("+new\\u{1b}[2J"), "{whole}");
-        assert!(!whole.contains('\x1b') && !whole.contains('\u{202e}'));
-    }
-
-    #[test]
-    fn a_long_question_ends_with_what_is_asked() {
-        let head = "The agent wants to write '/output/a\\u{202e}.md'";
-        let mut long = Request { worker: None, ..request() };
-        let shown = PAGE.render(&long, Amount::Beginning);
-        assert_eq!(shown.matches(head).count(), 1, "{shown}");
-        long.diff = Some("+  y  yes\n".repeat(MAX_DIFF_LINES));
-        long.partial = true;
-        long.details.push(("executable".into(), "true".into()));
-        for amount in [Amount::Beginning, Amount::All] {
-            let shown = PAGE.render(&long, amount);
-            let last: Vec<&str> = shown.lines().rev().take(4).collect();
-            let want = [head, "executable: true", "only part of what would change is shown"];
-            assert_eq!(last[..3].iter().map(|line| line.trim()).collect::<Vec<_>>(), want);
-            assert_eq!(last[3], "  n  no");
-        }
-        assert!(written(&long).0.trim_end().ends_with(head), "{}", written(&long).0);
-        for (line, want) in [
-            ("true\n".repeat(30), "run the command of 180 characters above, in '/repo'"),
-            ("true".to_owned(), "run in '/repo': true"),
-        ] {
-            let mut asked = command(&line);
-            let parts = &mut asked.command.as_mut().unwrap().parts;
-            *parts = vec![parts[1].clone(); 10];
-            let shown = PAGE.render(&asked, Amount::Beginning);
-            assert!(shown.trim_end().ends_with(want), "{shown}");
-        }
-    }
-
-    #[test]
-    fn a_long_line_cannot_run_on_into_a_line_of_ours() {
-        let mut request = request();
-        request.path = format!("/output/a{}  y  yes", " ".repeat(200));
-        request.diff = Some(format!("+{}  y  yes", " ".repeat(300)));
-        let shown = PAGE.render(&request, Amount::Beginning);
-        let widest = |page: Page| {
-            let shown = page.render(&request, Amount::Beginning);
-            shown.lines().map(|line| line.chars().count()).max().unwrap_or_default()
-        };
-        assert!(widest(PAGE) <= FOLD + MARGIN, "{shown}");
-        assert!(widest(Page::wide(80)) <= 80, "{shown}");
-        assert!(shown.lines().filter(|line| line.contains("y  yes,")).count() == 1, "{shown}");
-        assert!(shown.contains('↪'), "{shown}");
-    }
-
-    #[test]
-    fn tabs_cannot_carry_a_line_over_the_margin() {
-        let mut request = request();
-        let tabs = "\t".repeat(10);
-        request.diff = Some(format!("+#{tabs}.zonekeep: nothing changes\n+\tx = 1\t# one\n"));
-        for columns in [0, 40, 80] {
-            let page = Page::wide(columns);
-            let shown = page.render(&request, Amount::Beginning);
-            assert!(!shown.contains('\t'), "{shown}");
-            let mut diff = shown.lines().filter(|line| line.starts_with("  | "));
-            assert!(diff.all(|line| line.chars().count() <= page.fold + MARGIN), "{shown}");
-            assert!(shown.contains("  | +       x = 1   # one\n"), "{shown}");
-        }
-    }
-
-    #[test]
-    fn in_a_list_one_question_cannot_look_like_two() {
-        let fill = |text: &str| format!("{text}{}", " ".repeat(78 - text.len()));
-        let disguised = ["/out/a.md", "  project: /home/me", "aaaaaaaaaaaaaaaa-9  write /out/b"];
-        let path = disguised.map(fill).concat();
-        let file = Request { path: format!("{path}\tx"), id: "0a-1".into(), ..request() };
-        let line = Request { id: "0a-2".into(), ..command(&format!("{path}\naaaa-9  run")) };
-        for (request, columns) in [(&file, 80), (&file, 40), (&line, 80), (&line, 0)] {
-            let list = listed(request, "/projects/app", columns);
-            let (id, rest) = list.split_once('\n').unwrap();
-            assert_eq!(id, request.id);
-            assert!(rest.lines().all(|line| line.starts_with("  ")), "{list}");
-            let widest = rest.lines().map(|line| line.chars().count()).max().unwrap();
-            assert!(widest <= Page::wide(columns).fold + MARGIN, "{list}");
-            let last = rest.lines().filter(|line| line.starts_with("  project: "));
-            assert_eq!(last.collect::<Vec<_>>(), ["  project: '/projects/app'"], "{list}");
-        }
-        let list = listed(&file, "/projects/app", 0);
-        assert!(list.starts_with("0a-1\n  The agent wants to write '/out/a.md   "), "{list}");
-        assert!(list.contains("\n  asked because: zones.output.approval.write: ask "), "{list}");
-    }
-
-    #[test]
-    fn a_command_is_shown_with_all_that_matters() {
-        let shown = PAGE.render(&command("git status && git push; rm x"), Amount::Beginning);
-        let want = "
-  The agent wants to run
-  | git status && git push; rm x
-  in '/repo'
-  in the background, where it goes on by itself
-  tool: shell
-  needs consent: 'git push'
-    because: it sends
-    by the rule: zonekeep.yaml:9 git push *: ask
-  needs consent: 'rm x'
-    because: no rule says anything about it
-  network: example.org
-  y  yes, this once
-  s  yes, and do not ask about this exact command again in this session
-  p  yes, and do not ask in this session about commands that begin with: git push
-  n  no
-";
-        assert_eq!(shown, want);
-        let mut plain = command("ls");
-        let asked = plain.command.as_mut().unwrap();
-        (asked.network, asked.pattern, asked.background) = (None, None, false);
-        let shown = PAGE.render(&plain, Amount::Beginning);
-        assert!(shown.contains("network: none\n"), "{shown}");
-        assert!(!shown.contains("  p  ") && !shown.contains("background"), "{shown}");
-    }
-
-    #[test]
-    fn a_pattern_is_shown_before_it_is_accepted() {
-        let request = command("git push");
-        let cases = [
-            ("y\n", Answer::yes()),
-            ("s\n", Answer::yes_for_session()),
-            ("p\ny\n", Answer::yes_for_pattern("git push")),
-            ("p\nn\ny\n", Answer::yes()),
-            ("p\n\nn\n\n", Answer::no()),
-            ("p\n", Answer::no()),
-            ("p\nn\np\nn\np\nn\ny\n", Answer::no()),
-            ("n\nask me later\n", Answer::no_because("ask me later")),
-        ];
-        for (typed, want) in cases {
-            let (answer, shown) = answer_to(&request, typed);
-            assert_eq!(answer, want, "{typed:?}");
-            let asked = shown.contains("commands that begin with: git push\n  run without");
-            assert_eq!(asked, typed.starts_with('p'), "{shown}");
-        }
-        let mut without = request;
-        without.command.as_mut().unwrap().pattern = None;
-        let (next, shown) = answer_to(&without, "p\ny\n");
-        assert_eq!(next, Answer::yes(), "the y is the next answer");
-        assert!(shown.contains("please answer y, s or n"), "{shown}");
-        // Neither is one offered for a file.
-        assert_eq!(answer("p\nn\n\n"), Answer::no());
-    }
-
-    #[test]
-    fn a_command_cannot_disguise_itself() {
-        let line = format!(
-            "echo a\u{202e}b\u{200b}\tc\r\x1b[2J\n  y  yes, this once\n{} rm -rf /repo",
-            " ".repeat(300)
-        );
-        let mut request = command(&line);
-        let asked = request.command.as_mut().unwrap();
-        asked.pattern = Some("git\npush\u{202e}".into());
-        asked.parts[1].text = format!("x\n  y  yes{}", "y".repeat(500));
-        asked.cwd = "/re\npo".into();
-        for columns in [0, 40, 80, 1] {
-            let page = Page::wide(columns);
-            let shown = page.render(&request, Amount::Beginning);
-            assert!(!shown.contains(['\x1b', '\r', '\t', '\u{202e}', '\u{200b}']), "{shown}");
-            for part in ["\\u{202e}", "\\t", "\\u{d}", "rm -rf /repo"] {
-                assert!(shown.replace("\n  | ↪ ", "").contains(part), "{part} in {shown}");
-            }
-            let ours = shown.lines().filter(|line| line.starts_with("  y  ")).count();
-            assert_eq!(ours, 1, "{shown}");
-            let widest = shown
-                .lines()
-                .filter(|line| !line.starts_with("  s  ") && !line.starts_with("  in the back"))
-                .map(|line| line.chars().count());
-            assert!(widest.max() <= Some(page.fold + MARGIN), "{columns}: {shown}");
-        }
-        let wide = Page { fold: 20 };
-        let mut text = String::new();
-        wide.fold(&mut text, "", &"漢".repeat(25));
-        assert_eq!(text.lines().count(), 3, "{text}");
-    }
-
-    #[test]
-    fn of_a_very_long_command_the_rest_is_shown_on_request() {
-        let mut request = command(&"Q".repeat(100_000));
-        let asked = request.command.as_mut().unwrap();
-        asked.parts = vec![asked.parts[1].clone(); 50];
-        let shown = PAGE.render(&request, Amount::Beginning);
-        assert!(shown.contains("800 more lines: v shows them"), "{shown}");
-        assert!(shown.contains("30 more parts that need consent: v shows them"), "{shown}");
-        let (_, all) = answer_to(&request, "v\ny\n");
-        assert_eq!(all.matches('Q').count(), 100_000);
-        assert_eq!(all.matches("needs consent").count(), 50);
-    }
-}
+#[path = "terminal_tests.rs"]
+mod tests;

@@ -63,6 +63,7 @@ impl Asking {
             uid,
             gid,
             hostname: "zonekeep",
+            own_tree: true,
             // Without the variables that tell tools that there is none.
             network: &Network::Gate(Gateway::default()),
             granted: written,
@@ -82,6 +83,8 @@ impl Asking {
                 watch: None,
                 rules: ZoneRules::default(),
                 prove: false,
+                calls: Default::default(),
+                dialers: 0,
             };
             let started = Tree::start(plan, launcher).and_then(|tree| {
                 tree.layers()?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use zonekeep_confine::ladder::{self, Miss, Unused};
 use zonekeep_confine::links::Shared;
 use zonekeep_confine::plan::{
-    Access, Backend, Bind, Entry, Identity, Network, Plan, Role, Watch, ZoneRules,
+    Access, Backend, Bind, Calls, Entry, Identity, Network, Plan, Role, Watch, ZoneRules,
 };
 use zonekeep_confine::probe;
 use zonekeep_confine::runtime::{self, Host, Settings};
@@ -18,21 +19,27 @@ use zonekeep_confine::sensitive;
 use zonekeep_confine::strength::{self, Held, Strength};
 use zonekeep_confine::tree::{Failed, Launcher, Tree};
 use zonekeep_confine::{Caught, Layers};
-use zonekeep_policy::planted::CommandGuards;
+use zonekeep_files::{HostStore, Store};
+use zonekeep_policy::path::escape;
+use zonekeep_policy::planted::{Caller, CommandGuards};
 use zonekeep_policy::policy;
+use zonekeep_policy::zone::system_overlap;
 use zonekeep_policy::{AgentPath, Approval, At, Mode, Spot};
 
 use super::exit::Door;
+use super::forward::{DIALERS, Forward, Listening};
 use super::outside::Way;
-use super::weaker::{Confinement, Demand, Unconfined, lack};
-use super::{Command, Placed};
+use super::weaker::{Confinement, Demand, lack};
+use super::{Command, Placed, room};
+use crate::agent::{self, Lasting};
+use crate::caches;
 use crate::error::Error;
 use crate::explain::run::HostLine;
 use crate::ground::hidden;
 use crate::sandbox::Sandbox;
 use crate::session::Backing;
 
-/// The home directory inside, unless a zone is named for it.
+/// The home directory inside, unless a zone is named for it or it has the host's path.
 const HOME: &str = "/home/agent";
 
 /// How many sandboxes of one worker are kept for the next command.
@@ -60,6 +67,19 @@ struct Kind {
     /// Whether git may be configured.
     git: bool,
     network: policy::Network,
+    /// Whether commands use the worker's secrets.
+    secrets: bool,
+    /// Whose commands they are: guarded files are held to another level.
+    caller: Caller,
+}
+
+/// What a plan is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To be shown: nothing is made.
+    Explain,
+    /// To be carried out.
+    Run,
 }
 
 /// Where a sandbox is once there is one. Whoever starts it holds it locked.
@@ -79,6 +99,27 @@ impl Enclosure {
             trees.remove(0);
         }
         slot
+    }
+
+    /// Returns the private `/tmp` of the sandbox that was used last, where one stands.
+    pub(crate) fn tmp(&self) -> Option<Arc<dyn Store>> {
+        let tmp =
+            self.running().find_map(|enclosed| enclosed.tree.tmp()?.try_clone_to_owned().ok());
+        Some(Arc::new(HostStore::from_fd(tmp?)))
+    }
+
+    /// Returns the private `/tmp` of a sandbox for another one.
+    fn spare_tmp(&self) -> Option<OwnedFd> {
+        self.running().find_map(|enclosed| enclosed.tree.spare_tmp())
+    }
+
+    /// Returns the sandboxes that run, the one that was used last first.
+    fn running(&self) -> impl Iterator<Item = Arc<Enclosed>> {
+        let trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        let slots: Vec<_> = trees.iter().rev().map(|(_, slot)| Arc::clone(slot)).collect();
+        drop(trees);
+        // One that is being started is locked.
+        slots.into_iter().filter_map(|slot| slot.try_lock().ok()?.clone())
     }
 }
 
@@ -112,12 +153,18 @@ impl Trees {
         let mut trees = self.watched();
         trees.sort_by_key(|tree| !first.is_some_and(|first| Arc::ptr_eq(tree, first)));
         let mut settled = Settled { told: Vec::new(), complete: true };
+        let mut known: Vec<Caught> = Vec::new();
         for tree in trees {
             match if last { tree.tree.finish() } else { tree.tree.settle() } {
                 // One that has ended has nothing more to tell.
                 Err(Failed::Gone | Failed::Socket { .. }) => settled.complete = false,
-                told => {
+                mut told => {
                     settled.complete &= told.is_ok();
+                    if let Ok(caught) = &mut told {
+                        // Each keeper sees the changes of every command.
+                        caught.retain(|one| one.id.is_some() || !known.contains(one));
+                        known.extend(caught.iter().cloned());
+                    }
                     settled.told.push(told);
                 }
             }
@@ -140,11 +187,15 @@ pub(super) struct Settled {
 pub struct Enclosed {
     /// The way out; closed before the sandbox ends.
     pub(super) door: Option<Door>,
+    /// Ports that lead in.
+    forward: OnceLock<Forward>,
     /// The sandbox.
     pub tree: Tree,
     weaker: OnceLock<Vec<Strength>>,
     /// Whether files that are shared with others outside were told of.
     told_shared: AtomicBool,
+    /// Whether files beside granted directories were told of.
+    told_left: AtomicBool,
     /// The environment of its commands.
     pub(super) env: BTreeMap<OsString, OsString>,
 }
@@ -172,6 +223,25 @@ impl Enclosed {
             ),
         };
         Some((format!("Note: {text}"), !self.told_shared.swap(true, Ordering::Relaxed)))
+    }
+
+    /// Returns a note about what commands put beside granted directories, the first time.
+    pub(super) fn left_beside(&self) -> Option<String> {
+        let left = self.tree.left_beside();
+        let (first, more) = (left.first()?, left.len() - 1);
+        if self.told_left.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        // A command chose the name, and a line break in it would begin another note.
+        let name = escape(first.as_os_str().as_bytes());
+        let (who, verb) = match more {
+            0 => (format!("'{name}'"), "is"),
+            more => (format!("'{name}' and {more} more"), "are"),
+        };
+        let dir = escape(first.parent().unwrap_or(first).as_os_str().as_bytes());
+        Some(format!(
+            "Note: {who} {verb} in the sandbox alone, and gone when it ends: '{dir}' is not granted."
+        ))
     }
 
     /// Notes that a command runs no more of which there is nothing to tell.
@@ -232,7 +302,7 @@ impl Sandbox {
     /// Returns the plan that a command would run by with a backend. Zones that
     /// do not exist yet are left out.
     pub fn plan(&self, backend: Backend, command: &Command) -> Result<Planned, Error> {
-        self.planned(backend, command)
+        self.planned(backend, command, Purpose::Explain)
     }
 
     /// Returns the backend that a command would use, of those that are offered.
@@ -242,11 +312,16 @@ impl Sandbox {
         ladder::pick(choice, offers).or(first).unwrap_or(Backend::None)
     }
 
-    fn planned(&self, backend: Backend, command: &Command) -> Result<Planned, Error> {
+    fn planned(
+        &self,
+        backend: Backend,
+        command: &Command,
+        purpose: Purpose,
+    ) -> Result<Planned, Error> {
         let grant = self.grant();
         let own = backend.has_own_tree();
         let wanted = self.network_of(command);
-        let way = self.way(wanted);
+        let way = self.way(wanted, self.has_secrets(command));
         let network = match (&way, wanted) {
             (Some(way), _) => way.planned(own),
             (None, policy::Network::On) => Network::Host,
@@ -264,7 +339,6 @@ impl Sandbox {
             limits.memory = tightest.memory;
             limits.processes = tightest.processes;
         }
-        let home = self.home_inside(own)?;
         let zones = self.zone_binds(own);
         let keeps = |number: &usize| {
             let zone = &grant.view().mounts()[*number].zone;
@@ -279,6 +353,17 @@ impl Sandbox {
         let mut granted: Vec<Bind> = zones.chain(places).collect();
         // What lies in another one is placed after it, and so on top.
         granted.sort_by_key(|bind| bind.at.components().count());
+        let home = self.home_inside(own, &granted, &keep_names)?;
+        let home_is_granted = granted.iter().any(|bind| home.starts_with(&bind.at));
+        let private_home = (!home_is_granted).then_some(home.as_path());
+        if let Some(zone) = keep_names.iter().find(|at| own && is_private(at, private_home)) {
+            let why = format!(
+                "deletion is blocked in {}, which cannot be enforced there: every command may \
+                 delete in the private directory around it; remove 'at: same' of the zone",
+                zone.display()
+            );
+            return Err(Error::unconfined_because("commands", why));
+        }
         let hidden = granted.iter().flat_map(|bind| {
             let found = sensitive::find(&bind.host, &hidden(&self.shared().policy, &bind.host));
             found.into_iter().map(|path| bind.at.join(OsStr::from_bytes(path.as_bytes())))
@@ -307,6 +392,7 @@ impl Sandbox {
             uid,
             gid,
             hostname: "zonekeep",
+            own_tree: own,
             network: &network,
             granted: &own_places,
             pass_env: &grant.pass_env().iter().map(|name| name.value.clone()).collect::<Vec<_>>(),
@@ -316,14 +402,19 @@ impl Sandbox {
         let kept = self.shared().state.as_ref().and_then(|state| state.make("runtime").ok());
         let found = runtime::find(&host, &settings, kept.as_deref());
         let mut env = found.env;
+        env.insert("ZONEKEEP".into(), "1".into());
         if !own {
             env.insert("TMPDIR".into(), home.join("tmp").into());
         }
         let writable = granted.iter().any(|bind| bind.access == Access::Rw);
+        let guards = CommandGuards::of(grant.guards(), command.caller());
+        let git = program("git", &host_env, &granted);
         let watch = match (&self.shared().state, writable) {
             (Some(state), true) => Some(Watch {
                 home: host_home.clone().unwrap_or_default(),
-                patterns: CommandGuards::of(grant.guards()).lines(),
+                patterns: guards.refused(),
+                guards,
+                git: git.unwrap_or_default(),
                 quarantine: state.make("quarantine").map_err(|error| {
                     let why = format!("the quarantine for guarded files cannot be made: {error}");
                     Error::unconfined_because("commands", why)
@@ -332,12 +423,19 @@ impl Sandbox {
             }),
             _ => None,
         };
+        let mut notes = found.notes;
         let mut entries = found.entries;
         // What toolchains share with commands goes into a private home only: in a
         // zone it would have to be made there.
-        let home_is_granted = granted.iter().any(|bind| home.starts_with(&bind.at));
         if home_is_granted {
             entries.retain(|entry| !entry.at().starts_with(&home));
+        }
+        if own && !home_is_granted {
+            self.add_caches(&found.caches, &granted, &mut entries, purpose);
+        }
+        if let Some(profile) = self.shared().confine.profile.as_ref().filter(|_| own) {
+            notes.extend(self.add_agent(profile, &home, &granted, &mut entries, purpose)?);
+            env.extend(agent::variables(profile, &home));
         }
         if let Some(way) = &way {
             let private = (own && !home_is_granted).then_some(home.as_path());
@@ -358,6 +456,9 @@ impl Sandbox {
         let allow = self.shared().policy.allow_hard_links.iter();
         let allow_hard_links = allow.map(|pattern| pattern.value.clone()).collect();
         let rules = ZoneRules { allow_hard_links, keep_names, hidden };
+        // A command in the host's own network listens there by itself.
+        let forwards = own && network.is_apart() && !self.shared().confine.ports.is_empty();
+        let dialers = if forwards { DIALERS } else { 0 };
         let rules_hidden: Vec<String> =
             rules.hidden.iter().map(|path| path.display().to_string()).collect();
         let plan = Plan {
@@ -369,8 +470,9 @@ impl Sandbox {
             watch,
             rules,
             prove: grant.prove().value,
+            calls: self.shared().confine.calls,
+            dialers,
         };
-        let mut notes = found.notes;
         notes.extend(left.iter().map(|(name, _)| {
             format!("{name} of the project file is not set where nothing confines commands")
         }));
@@ -391,6 +493,12 @@ impl Sandbox {
         judged.unwrap_or(&self.grant().network().value)
     }
 
+    /// Returns whether a command may use secrets, where the worker has any.
+    fn has_secrets(&self, command: &Command) -> bool {
+        let judged = command.judged.as_ref().is_none_or(|judged| judged.secrets);
+        judged && !self.grant().secrets().is_empty()
+    }
+
     /// Returns how this worker's commands are confined here; finds out by starting
     /// their sandbox. Fails where they would not run.
     pub(super) fn reached(&self) -> Result<&Reached, Error> {
@@ -409,16 +517,72 @@ impl Sandbox {
         }))
     }
 
-    fn home_inside(&self, own: bool) -> Result<PathBuf, Error> {
+    fn home_inside(
+        &self,
+        own: bool,
+        granted: &[Bind],
+        keep_names: &[PathBuf],
+    ) -> Result<PathBuf, Error> {
         let home = self.grant().view().home();
         match (self.grant().view().locate(home), own) {
-            (Some(Spot::In { .. }), true) => Ok(PathBuf::from(home.to_string())),
+            (Some(Spot::In { .. }), true) => Ok(home.as_host()),
             (Some(Spot::In { .. }), false) => self.resolve(&home.to_string()),
-            (_, true) => Ok(PathBuf::from(HOME)),
+            (_, true) => {
+                let host = std::env::home_dir();
+                let host = host.filter(|home| is_own_home(home, granted, keep_names));
+                Ok(host.unwrap_or_else(|| PathBuf::from(HOME)))
+            }
             (_, false) => {
                 let name = format!("zonekeep-{}", self.shared().id);
                 Ok(std::env::temp_dir().join(name))
             }
+        }
+    }
+
+    /// Adds the caches that outlive the sandbox, and makes those that are missing unless the
+    /// plan is only looked at.
+    ///
+    /// Where the host's own cache is shown, read-only, an empty one would hide it, and one
+    /// with content takes its place. A worker that has read untrusted content, or will,
+    /// writes to none: others would execute it.
+    fn add_caches(
+        &self,
+        caches: &[(String, PathBuf)],
+        granted: &[Bind],
+        entries: &mut Vec<Entry>,
+        purpose: Purpose,
+    ) {
+        let shared = self.shared();
+        let Some(state) = &shared.state else { return };
+        if self.keeps() == Lasting::Session {
+            return;
+        }
+        let owner = self.owner(granted);
+        // A sandbox without a cache is slower, and no less of a sandbox.
+        if purpose == Purpose::Run && !caches.is_empty() && owner.note_use(state).is_err() {
+            return;
+        }
+        for (name, at) in caches {
+            let meets = |bind: &Bind| bind.at.starts_with(at) || at.starts_with(&bind.at);
+            let covers = |entry: &Entry| matches!(entry, Entry::Bind(bind) if bind.at != *at && at.starts_with(&bind.at));
+            let host = owner.path(state, name);
+            let is_shown = |entry: &Entry| entry.at().starts_with(at);
+            if granted.iter().any(meets)
+                || entries.iter().any(covers)
+                || entries.iter().any(is_shown) && caches::is_empty(&host)
+            {
+                continue;
+            }
+            if purpose == Purpose::Run && owner.open(state, name).is_err() {
+                continue;
+            }
+            let identity = identity(&host);
+            if identity.is_none() && purpose == Purpose::Run {
+                continue;
+            }
+            entries.retain(|entry| !is_shown(entry));
+            let (at, access, role) = (at.clone(), Access::Rw, Role::Cache);
+            entries.push(Entry::Bind(Bind { host, at, access, role, identity }));
         }
     }
 
@@ -436,7 +600,7 @@ impl Sandbox {
             let bind = Bind {
                 host: ground.real.clone(),
                 at: match own {
-                    true => PathBuf::from(mount.path().to_string()),
+                    true => mount.path().as_host(),
                     false => ground.real.clone(),
                 },
                 access: if mount.zone.commands_write() { Access::Rw } else { Access::Ro },
@@ -477,14 +641,11 @@ impl Sandbox {
         first: impl Fn(&Arc<Enclosed>) -> Result<T, Failed>,
     ) -> Result<(Arc<Enclosed>, T), Error> {
         let network = self.network_of(command).clone();
-        let slot = self.enclosure().slot(Kind { git: command.configures_git(), network });
+        let (git, secrets) = (command.configures_git(), self.has_secrets(command));
+        let caller = command.caller();
+        let slot = self.enclosure().slot(Kind { git, network, secrets, caller });
         let mut held = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        // A command with a tighter limit on private files or on the network has a
-        // tree of its own.
-        let shares = |tmp| self.grant().limits().tmp.is_some_and(|usual| usual <= tmp);
-        let limits = &command.limits;
-        let shares = limits.tmp.is_none_or(shares)
-            && [limits.network_in, limits.network_out, limits.connections] == [None; 3];
+        let shares = self.shares_tree(command);
         let demand = self.demand(command);
         if let Some(enclosed) = held.as_ref().filter(|_| shares) {
             // What was accepted for another command is not for this one.
@@ -493,7 +654,7 @@ impl Sandbox {
                 && let Some(why) = enclosed.lost_words()
             {
                 let tried = vec![(enclosed.tree.plan().backend, why)];
-                return Err(Error::unused(command, Unconfined { demand, tried }));
+                return Err(Error::unused(command, self.unconfined(demand, tried)));
             }
             if enclosed.tree.plan().prove {
                 prove(&enclosed.tree)
@@ -517,10 +678,15 @@ impl Sandbox {
             ladder::candidates(self.grant().backend().value),
             |backend| probe::probe(backend, &launcher).available,
             |backend| {
-                let planned = self.planned(backend, command).map_err(Miss::Failed)?;
+                let planned = self.planned(backend, command, Purpose::Run).map_err(Miss::Failed)?;
+                room::check(&planned.plan, command).map_err(Miss::Failed)?;
                 let tried = self.try_backend(planned, command, demand, &launcher, &first);
                 tried.map_err(|miss| match miss {
                     Miss::Unavailable(why) => Miss::Unavailable(why),
+                    Miss::Unbuilt { missing, failed } => {
+                        let failed = Error::unbuilt(&command.line(), &failed);
+                        Miss::Unbuilt { missing, failed }
+                    }
                     Miss::Weak(why) => Miss::Weak(why),
                     Miss::Failed(failed) => {
                         Miss::Failed(Error::unconfined(&command.line(), &failed))
@@ -537,8 +703,19 @@ impl Sandbox {
                 Ok((enclosed, value))
             }
             Err(Unused::Failed(error)) => Err(error),
-            Err(Unused::Tried(tried)) => Err(Error::unused(command, Unconfined { demand, tried })),
+            Err(Unused::Tried(tried)) => {
+                Err(Error::unused(command, self.unconfined(demand, tried)))
+            }
         }
+    }
+
+    /// Returns whether a command can use the tree of others: one with a tighter limit on
+    /// private files or on the network has a tree of its own.
+    fn shares_tree(&self, command: &Command) -> bool {
+        let limits = &command.limits;
+        let is_usual = |tmp| self.grant().limits().tmp.is_some_and(|usual| usual <= tmp);
+        limits.tmp.is_none_or(is_usual)
+            && [limits.network_in, limits.network_out, limits.connections] == [None; 3]
     }
 
     fn try_backend<T>(
@@ -553,9 +730,9 @@ impl Sandbox {
         let Planned { mut plan, mut env, way, held: _held, .. } = planned;
         let backend = plan.backend;
         let proves = plan.prove;
-        let unavailable = |failed: &Failed| {
-            let why = probe::explain(backend, failed).why;
-            Miss::Unavailable(why.unwrap_or_else(|| failed.to_string()))
+        let unbuilt = |failed: Failed| {
+            let why = probe::explain(backend, &failed).why;
+            Miss::Unbuilt { missing: why.unwrap_or_else(|| failed.to_string()), failed }
         };
         if backend == Backend::None && demand != Demand::Any {
             return Err(Miss::Weak("it is no OS sandbox".to_owned()));
@@ -563,11 +740,32 @@ impl Sandbox {
         // Where nothing confines commands by choice, no rule is there to be broken; where
         // nothing stands in for Landlock, it does not run what that would refuse.
         let chosen = self.grant().backend().value == policy::BackendChoice::None;
+        let own = backend.has_own_tree();
         if let Some(zone) = unholdable(&plan).filter(|_| !chosen) {
             let zone = zone.host.display();
             return Err(Miss::Unavailable(format!(
                 "{zone} is read-only inside a directory that can be written, which it cannot hold"
             )));
+        }
+        if self.shared().confine.profile.is_some() && !own {
+            return Err(Miss::Weak("an agent needs a home directory of its own".to_owned()));
+        }
+        let ports = &self.shared().confine.ports;
+        if !ports.is_empty() && !own && !chosen {
+            return Err(Miss::Weak(
+                "it has no network of its own for --port to lead to".to_owned(),
+            ));
+        }
+        let listening = (plan.dialers > 0).then(|| Listening::open(ports)).transpose();
+        let listening = listening.map_err(|(port, error)| {
+            Miss::Failed(Failed::Step {
+                step: format!("listen on 127.0.0.1:{port}"),
+                errno: error.raw_os_error(),
+                why: error.to_string(),
+            })
+        })?;
+        if plan.calls == Calls::Debug && !own && !chosen {
+            return Err(Miss::Weak("debuggers need processes of their own".to_owned()));
         }
         if (backend == Backend::Landlock || backend == Backend::None && !chosen)
             && let Some(hidden) = plan.rules.hidden.first()
@@ -590,18 +788,23 @@ impl Sandbox {
             door.open_on_host(&mut plan, &mut env).map_err(no_gate)?;
         }
         let activity = self.shared().busy.activity(self.shared().state.as_ref());
-        let tree = Tree::start_for(plan, launcher, activity);
-        let tree = tree.map_err(|failed| unavailable(&failed))?;
+        // Commands find the files of the worker's other commands.
+        let shares = backend == Backend::Namespaces && self.shares_tree(command);
+        let tmp = if shares { self.enclosure().spare_tmp() } else { None };
+        let tree = Tree::start_for(plan, launcher, activity, tmp);
+        let tree = tree.map_err(unbuilt)?;
         let enclosed = Arc::new(Enclosed {
             door,
+            forward: OnceLock::new(),
             tree,
             weaker: OnceLock::new(),
             told_shared: AtomicBool::new(false),
+            told_left: AtomicBool::new(false),
             env,
         });
         let tree = &enclosed.tree;
         if self.shared().confine.strict {
-            tree.layers().map_err(|failed| unavailable(&failed))?;
+            tree.layers().map_err(unbuilt)?;
             if !enclosed.weaker().is_empty() {
                 return Err(Miss::Weak(words(enclosed.weaker())));
             }
@@ -609,7 +812,7 @@ impl Sandbox {
         // A sandbox that holds the essential rules whenever it stands need not be
         // waited for: the command is on its way meanwhile.
         if demand != Demand::Any && !strength::lost(tree.plan(), None).is_empty() {
-            tree.layers().map_err(|failed| unavailable(&failed))?;
+            tree.layers().map_err(unbuilt)?;
             if let Some(why) = enclosed.lost_words() {
                 return Err(Miss::Weak(why));
             }
@@ -621,15 +824,23 @@ impl Sandbox {
             Ok(value) => value,
             Err(failed) => {
                 return Err(match enclosed.tree.layers() {
-                    Err(failed) => unavailable(&failed),
+                    Err(failed) => unbuilt(failed),
                     Ok(_) => Miss::Failed(failed),
                 });
             }
         };
         // It is listened on already: what connects meanwhile waits.
-        if let (Some(door), true) = (&enclosed.door, backend.has_own_tree()) {
-            let sockets = enclosed.tree.sockets().map_err(Miss::Failed)?;
-            door.open(sockets).map_err(no_gate)?;
+        if own && (enclosed.door.is_some() || listening.is_some()) {
+            let mut sockets = enclosed.tree.sockets().map_err(Miss::Failed)?;
+            let gate = sockets.len() - 2 * usize::from(enclosed.tree.plan().dialers);
+            let dialers = sockets.split_off(gate);
+            if let Some(door) = &enclosed.door {
+                door.open(sockets).map_err(no_gate)?;
+            }
+            if let Some(listening) = listening {
+                let forward = listening.lead_to(dialers).map_err(no_gate)?;
+                let _ = enclosed.forward.set(forward);
+            }
         }
         Ok((enclosed, value))
     }
@@ -656,13 +867,20 @@ impl Sandbox {
         let shown = self.shown_path(given);
         let agent = AgentPath::absolute(&shown).map_err(|_| Error::from(self.outside(given)))?;
         match (self.grant().view().locate(&agent), plan.backend.has_own_tree()) {
-            (Some(_), true) => Ok((shown.clone(), PathBuf::from(shown))),
+            (Some(_), true) => Ok((shown, agent.as_host())),
             (Some(Spot::In { .. }), false) => Ok((shown.clone(), self.resolve(&shown)?)),
             (Some(Spot::Root), false) => {
                 Ok(self.first_dir(plan).unwrap_or((shown, plan.home.clone())))
             }
             _ => Err(self.outside(given).into()),
         }
+    }
+
+    /// Returns how a command names a directory of the host that lies in a zone it gets.
+    pub fn command_path(&self, host: &Path) -> Option<String> {
+        let zones = self.zone_binds(true);
+        let inside = zones.iter().any(|(_, zone)| host.starts_with(&zone.host));
+        inside.then(|| self.agent_path(host)).flatten().map(|path| path.to_string())
     }
 
     fn first_dir(&self, plan: &Plan) -> Option<(String, PathBuf)> {
@@ -672,6 +890,26 @@ impl Sandbox {
         let place = plan.zones().next();
         zone.or_else(|| place.map(|place| (place.at.display().to_string(), place.host.clone())))
     }
+}
+
+/// Returns whether the home directory inside has the host's path, with private content: where
+/// something else has its own path too, so that what is built on one side names the same
+/// directories as on the other.
+fn is_own_home(home: &Path, granted: &[Bind], keep_names: &[PathBuf]) -> bool {
+    // Toolchains behind a link in the way are placed where it leads to, and need the link.
+    let plain = std::fs::canonicalize(home).is_ok_and(|real| real == home);
+    // In a granted directory it would be the host's own.
+    let in_granted = granted.iter().any(|bind| home.starts_with(&bind.at));
+    let unkept = !keep_names.iter().any(|at| at.starts_with(home));
+    let own = granted.iter().any(|bind| bind.at == bind.host);
+    own && plain && !in_granted && unkept && system_overlap(home).is_none()
+}
+
+/// Returns whether a path of the tree lies in a private directory. Commands have the right
+/// to delete there, and Landlock adds up the rights of all directories above a file.
+fn is_private(at: &Path, home: Option<&Path>) -> bool {
+    let usual = ["/tmp", "/run", "/dev/shm"].map(Path::new);
+    usual.into_iter().chain(home).any(|dir| at.starts_with(dir))
 }
 
 /// Returns a read-only zone in a writable one that the backend cannot hold: for
@@ -703,12 +941,20 @@ pub(super) fn prove(tree: &Tree) -> Result<(), String> {
 }
 
 fn placed(place: &Placed) -> (Bind, Option<std::fs::File>) {
-    use std::os::unix::fs::MetadataExt;
     let open = std::fs::File::open(&place.host).ok();
     let meta = open.as_ref().and_then(|open| open.metadata().ok());
-    let identity = meta.map(|meta| Identity { device: meta.dev(), inode: meta.ino() });
+    let identity = meta.as_ref().map(identity_of);
     let (host, at) = (place.host.clone(), place.host.clone());
     (Bind { host, at, access: place.access, role: Role::Zone, identity }, open)
+}
+
+pub(super) fn identity(path: &Path) -> Option<Identity> {
+    std::fs::symlink_metadata(path).ok().as_ref().map(identity_of)
+}
+
+fn identity_of(meta: &std::fs::Metadata) -> Identity {
+    use std::os::unix::fs::MetadataExt;
+    Identity { device: meta.dev(), inode: meta.ino() }
 }
 
 /// Returns three quarters of the machine's memory, in bytes.
@@ -717,4 +963,15 @@ pub(crate) fn most_memory() -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
     let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kilobytes * 1024 / 4 * 3)
+}
+/// Returns the program of that name in the user's search path, unless commands can write it.
+fn program(name: &str, env: &BTreeMap<OsString, OsString>, granted: &[Bind]) -> Option<PathBuf> {
+    let writable = |path: &Path| {
+        let below = |bind: &Bind| bind.access == Access::Rw && path.starts_with(&bind.host);
+        granted.iter().any(below)
+    };
+    let dirs = env.get(OsStr::new("PATH"))?;
+    let dirs = std::env::split_paths(dirs).filter(|dir| dir.is_absolute());
+    let mut found = dirs.filter_map(|dir| dir.join(name).canonicalize().ok());
+    found.find(|path| path.is_file() && !writable(path))
 }

@@ -5,9 +5,12 @@ mod background;
 mod busy;
 mod enclose;
 mod exit;
+mod forward;
+mod home;
 mod notes;
 pub(crate) mod outside;
 mod refusals;
+mod room;
 mod run;
 pub(crate) mod shell;
 pub(crate) mod weaker;
@@ -17,9 +20,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use serde::Serialize;
-use zonekeep_confine::plan::{Access, Backend};
+use zonekeep_confine::plan::{Access, Backend, Calls};
 use zonekeep_confine::tree::Launcher;
+use zonekeep_policy::config::AgentProfile;
 use zonekeep_policy::limit::Limits;
+use zonekeep_policy::planted::Caller;
 use zonekeep_policy::policy::Network;
 
 pub use background::{Background, Job, JobState};
@@ -27,6 +32,7 @@ pub(crate) use busy::Busy;
 pub use enclose::{Enclosed, Planned};
 pub(crate) use enclose::{Enclosure, Trees, most_memory};
 pub(crate) use exit::allowed;
+pub use forward::Port;
 pub(crate) use outside::Outside;
 pub use run::Attached;
 pub use shell::{Ran, ShellCall};
@@ -51,6 +57,12 @@ pub struct Confine {
     /// Environment variables that no command gets, whatever the project file
     /// passes on.
     pub withheld: Vec<String>,
+    /// Which system calls commands can make.
+    pub calls: Calls,
+    /// Ports of the host's loopback that lead to servers of commands.
+    pub ports: Vec<Port>,
+    /// The agent that runs inside as a whole; its hosts and secrets are in the policy.
+    pub profile: Option<AgentProfile>,
 }
 
 /// A host directory that commands see at its own path.
@@ -87,6 +99,8 @@ pub(crate) struct Judged {
     pub(crate) bash: bool,
     /// What it may reach.
     pub(crate) network: Network,
+    /// Whether it may use the worker's secrets.
+    pub(crate) secrets: bool,
     /// How far the operating system confines the command that it was said of.
     pub(crate) confinement: Confinement,
 }
@@ -124,6 +138,11 @@ impl Command {
         words.collect::<Vec<_>>().join(" ")
     }
 
+    /// Returns whose command it is.
+    fn caller(&self) -> Caller {
+        if self.judged.is_some() { Caller::Agent } else { Caller::User }
+    }
+
     /// Returns whether git is asked to do what it cannot do without changing
     /// its configuration.
     fn configures_git(&self) -> bool {
@@ -158,6 +177,8 @@ pub struct Outcome {
     pub failed: bool,
     /// Whether it was ended because it took too long.
     pub timed_out: bool,
+    /// The limit that ended it.
+    pub over: Option<zonekeep_confine::Over>,
     /// Whether part of what it printed was left out.
     pub truncated: bool,
     /// Where it ran, as the agent sees it.
@@ -173,6 +194,35 @@ pub struct Outcome {
     /// Whether it was held back: it failed at a boundary, or something that it
     /// made was taken away.
     pub held: bool,
+    /// The guarded files that were caught.
+    pub caught: Vec<CaughtFile>,
+}
+
+/// A guarded file that a command made or changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CaughtFile {
+    /// The path as the agent names it.
+    pub path: String,
+    /// The pattern that guards it.
+    pub pattern: String,
+    /// What became of the change.
+    pub fate: zonekeep_confine::Fate,
+    /// The id in the quarantine, where it was moved there.
+    pub quarantine: Option<String>,
+    /// Why it is still where the command put it.
+    pub failed: Option<String>,
+}
+
+impl CaughtFile {
+    fn new(path: &str, caught: &zonekeep_confine::Caught) -> Self {
+        CaughtFile {
+            path: path.to_owned(),
+            pattern: caught.pattern.clone(),
+            fate: caught.fate,
+            quarantine: caught.id.clone(),
+            failed: caught.failed.clone(),
+        }
+    }
 }
 
 #[cfg(test)]

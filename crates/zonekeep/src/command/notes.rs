@@ -3,7 +3,7 @@
 
 use zonekeep_confine::plan::{Access, Network, Plan, Role};
 use zonekeep_confine::tree::Ended;
-use zonekeep_confine::{Caught, Over};
+use zonekeep_confine::{Caught, Fate, Over};
 use zonekeep_policy::limit::Limits;
 
 use super::exit::{self, Passed};
@@ -92,7 +92,8 @@ pub(super) fn notes(facts: &Facts<'_>) -> Vec<String> {
             shown("output").unwrap_or_default()
         )),
         Some(Over::Stopped) => {
-            notes.push("Note: The command was stopped, because the run is over.".to_owned())
+            let why = "the run is over or the settings of the sandbox have changed";
+            notes.push(format!("Note: The command was stopped, because {why}."))
         }
         _ => {}
     }
@@ -149,17 +150,68 @@ pub(super) fn notes(facts: &Facts<'_>) -> Vec<String> {
             "Note: {many} that the command left running in the background ended with it."
         ));
     }
-    for (path, caught) in facts.caught {
-        notes.push(match (&caught.failed, &caught.lost) {
-            (None, Some(why)) if caught.path.is_empty() => format!("Note: Of guarded files {why}."),
-            (None, Some(why)) => format!(
-                "Note: '{path}' is a guarded file ({}), and what the command put there was \
-                 removed. Not all of it could be kept for the user: {why}. Tell the user.",
-                caught.pattern
-            ),
-            (None, None) => format!(
-                "Note: '{path}' is a guarded file ({}), and what the command put there was moved \
-                 away. The user can restore it.",
+    if failed && facts.plan.watch.is_some() && says(&["resource busy", "ebusy"]) {
+        notes.push(
+            "Note: Guarded files that exist are read-only for commands, and cannot be removed or \
+             replaced."
+                .to_owned(),
+        );
+    }
+    notes.extend(guarded(facts.caught));
+    notes
+}
+
+/// How many guarded files a note names.
+const MAX_NAMED: usize = 8;
+
+/// Returns the notes about guarded files that the command changed.
+fn guarded(caught: &[(String, Caught)]) -> Vec<String> {
+    let is_whole = |caught: &Caught| caught.failed.is_none() && caught.lost.is_none();
+    let with = |fate: Fate| {
+        let is_such =
+            move |(_, caught): &&(String, Caught)| caught.fate == fate && is_whole(caught);
+        caught.iter().filter(is_such).collect::<Vec<_>>()
+    };
+    let mut notes = Vec::new();
+    let moved: Vec<_> = [with(Fate::Undone), with(Fate::Held)].concat();
+    match &moved[..] {
+        [] => {}
+        [(path, caught)] => {
+            let show = caught.id.as_deref().map(|id| format!(": zonekeep quarantine show {id}"));
+            notes.push(format!(
+                "Note: '{path}' is a guarded file ({}), and what was put there while the \
+                 command ran was moved away. The user can restore it{}",
+                caught.pattern,
+                show.as_deref().unwrap_or(".")
+            ));
+        }
+        many => {
+            let ids = many.iter().filter_map(|(_, caught)| caught.id.as_deref());
+            let ids: Vec<&str> = ids.take(MAX_NAMED).collect();
+            // A removal that was undone left nothing to restore.
+            let restore = match ids.is_empty() {
+                true => ".".to_owned(),
+                false => format!(
+                    ". The user can restore them: zonekeep quarantine show {}",
+                    ids.join(" ")
+                ),
+            };
+            let (count, names) = (many.len(), named(many));
+            notes.push(format!("Note: {count} guarded changes held: {names}{restore}"));
+        }
+    }
+    let reported = with(Fate::Reported);
+    if !reported.is_empty() {
+        let changes = if reported.len() == 1 { "change" } else { "changes" };
+        let (count, names) = (reported.len(), named(&reported));
+        notes.push(format!("Note: {count} guarded {changes} to review: {names}."));
+    }
+    for (path, caught) in caught.iter().filter(|(_, caught)| !is_whole(caught)) {
+        notes.push(match (&caught.failed, caught.lost.as_deref().unwrap_or_default()) {
+            (None, why) if caught.path.is_empty() => format!("Note: Of guarded files {why}."),
+            (None, why) => format!(
+                "Note: '{path}' is a guarded file ({}), and what was put there while the command \
+                 ran was removed. Not all of it could be kept for the user: {why}. Tell the user.",
                 caught.pattern
             ),
             (Some(why), _) => format!(
@@ -170,6 +222,16 @@ pub(super) fn notes(facts: &Facts<'_>) -> Vec<String> {
         });
     }
     notes
+}
+
+/// Names guarded files with their patterns, up to a number of them.
+fn named(caught: &[&(String, Caught)]) -> String {
+    let one = |(path, caught): &&(String, Caught)| format!("'{path}' ({})", caught.pattern);
+    let mut names: Vec<String> = caught.iter().take(MAX_NAMED).map(one).collect();
+    if caught.len() > MAX_NAMED {
+        names.push(format!("{} more", caught.len() - MAX_NAMED));
+    }
+    names.join(", ")
 }
 
 /// Returns whether the kernel ended the command for its processor time.

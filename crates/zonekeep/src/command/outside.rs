@@ -194,8 +194,9 @@ pub(super) struct Way {
 
 impl Sandbox {
     /// Returns the way out for commands whose network is a list of hosts; `None`
-    /// where nothing is on it, or it is no list.
-    pub(super) fn way(&self, network: &Network) -> Option<Way> {
+    /// where nothing is on it, or it is no list. `with_secrets` is whether they may use
+    /// the worker's.
+    pub(super) fn way(&self, network: &Network, with_secrets: bool) -> Option<Way> {
         let Network::Hosts(hosts) = network else { return None };
         let names = names_of(network);
         let found = match names.is_empty() {
@@ -212,7 +213,7 @@ impl Sandbox {
         }
         let held = self.grant().secrets();
         let (mut secrets, mut notes) = (Vec::new(), found.warnings());
-        if !held.is_empty() {
+        if with_secrets && !held.is_empty() {
             let all = self.shared().secrets().iter();
             for (_, secret) in all.filter(|(name, _)| held.contains_key(*name)) {
                 match secret {

@@ -8,17 +8,20 @@ use zonekeep_confine::child::{Capture, Output, Running};
 use zonekeep_confine::plan::Start;
 use zonekeep_confine::strength;
 use zonekeep_confine::tree::{Ended, Failed, Process};
-use zonekeep_confine::{Caught, Over};
+use zonekeep_confine::{Caught, Fate, Over};
 use zonekeep_policy::Verb;
 
 use super::busy::Runs;
 use super::enclose::Enclosed;
 use super::notes::{self, Facts};
-use super::{Command, Outcome, shell, weaker};
+use super::{CaughtFile, Command, Outcome, shell, weaker};
 use crate::audit::{Record, RunRecord};
 use crate::error::Error;
 use crate::perform::{refused, rule_record};
 use crate::sandbox::Sandbox;
+
+/// The prompt of shells that a person types into: every POSIX shell expands the variable.
+const PROMPT: &str = "(zonekeep) $PWD $ ";
 
 impl Sandbox {
     /// Runs a command and keeps what it prints.
@@ -180,6 +183,9 @@ impl Sandbox {
                 shell::prepare(&mut env);
             }
         }
+        if terminal[0] {
+            env.entry("PS1".into()).or_insert_with(|| PROMPT.into());
+        }
         env.insert("HOME".into(), plan.home.clone().into());
         env.insert("PWD".into(), cwd.clone().into());
         let argv = command.argv.clone();
@@ -309,7 +315,7 @@ impl Sandbox {
         let told = settled.told.into_iter();
         let caught = told.flat_map(|s| s.unwrap_or_else(|failed| vec![unsettled(&failed)]));
         let caught: Vec<Caught> = caught.collect();
-        let caught: Vec<(String, Caught)> =
+        let mut caught: Vec<(String, Caught)> =
             caught.into_iter().map(|caught| (self.agent_name(&caught.path), caught)).collect();
         let limits = plan.limits.tightest(&command.limits);
         let text =
@@ -344,8 +350,19 @@ impl Sandbox {
         {
             notes.push(text);
         }
+        notes.extend(enclosed.left_beside());
+        if let (Some(Ok(agent)), Some(state)) = (self.shared().agent.get(), &self.shared().state) {
+            let changed = agent.hold(&state.path().join("quarantine"), &plan.home);
+            notes.extend(agent.notes.iter().take(MAX_SAID).map(|note| format!("Note: {note}.")));
+            notes.extend(changed_settings(&changed));
+            caught.extend(changed.into_iter().map(|one| (one.path.clone(), one)));
+        }
         if !enclosed.weaker().is_empty() && self.shared().warn_once() {
-            notes.push(weaker::note(plan.backend, enclosed.weaker()));
+            let rows = enclosed.weaker();
+            notes.push(match &command.judged {
+                Some(_) => weaker::note(plan.backend, rows),
+                None => weaker::note_for_user(plan.backend, rows),
+            });
         }
         let outcome = Outcome {
             truncated: output.as_ref().is_some_and(|o| o.stdout.is_cut() || o.stderr.is_cut()),
@@ -355,13 +372,15 @@ impl Sandbox {
             signal: ended.signal,
             failed: ended.code != Some(0) || ended.over.is_some(),
             timed_out: ended.over == Some(Over::Time),
+            over: ended.over,
             cwd: cwd.clone(),
             duration_ms: written.begun.elapsed().as_millis() as u64,
             notes,
             backend: plan.backend,
             network: plan.network != zonekeep_confine::plan::Network::Off
                 || enclosed.weaker().iter().any(|row| row.rule == strength::Rule::NetworkOff),
-            held: held || !caught.is_empty(),
+            held: held || caught.iter().any(|(_, caught)| caught.fate != Fate::Reported),
+            caught: caught.iter().map(|(path, caught)| CaughtFile::new(path, caught)).collect(),
         };
         let mut record = written.ended();
         record.path = cwd.into();
@@ -390,6 +409,39 @@ impl Sandbox {
         let path = std::path::PathBuf::from(host);
         self.agent_path(&path).map_or_else(|| host.to_owned(), |path| path.to_string())
     }
+}
+
+/// How many settings are named in one note.
+const MAX_SAID: usize = 8;
+
+/// Returns the notes about settings of an agent that it changed in its private copy.
+fn changed_settings(changed: &[Caught]) -> Vec<String> {
+    let held: Vec<&Caught> = changed.iter().filter(|one| one.id.is_some()).collect();
+    let mut notes = Vec::new();
+    if let [first, ..] = &held[..] {
+        let named = held
+            .iter()
+            .take(MAX_SAID)
+            .map(|one| format!("'{}' ({})", one.path, one.id.as_deref().unwrap_or_default()));
+        let mut named: Vec<String> = named.collect();
+        if held.len() > MAX_SAID {
+            named.push(format!("{} more", held.len() - MAX_SAID));
+        }
+        let (count, changes) = (held.len(), if held.len() == 1 { "change" } else { "changes" });
+        let id = first.id.as_deref().unwrap_or_default();
+        notes.push(format!(
+            "Note: {count} {changes} of settings held, yours are as before: {}. Look with \
+             `zonekeep quarantine show {id}`, and take over with `zonekeep quarantine restore \
+             {id} --replace`.",
+            named.join(", ")
+        ));
+    }
+    let lost = changed.iter().filter_map(|one| Some((&one.path, one.lost.as_ref()?)));
+    notes.extend(
+        lost.take(MAX_SAID)
+            .map(|(path, why)| format!("Note: The change of '{path}' could not be kept: {why}.")),
+    );
+    notes
 }
 
 /// The record of a command that has begun.
@@ -478,6 +530,7 @@ fn not_found(failed: &Failed, command: &Command) -> Option<(i32, String)> {
 
 fn unsettled(failed: &Failed) -> Caught {
     Caught {
+        fate: Fate::Undone,
         path: "guarded files".to_owned(),
         pattern: "all".to_owned(),
         id: None,
@@ -492,6 +545,9 @@ fn caught_line(path: &str, caught: &Caught) -> String {
     match (&caught.id, &caught.failed) {
         (_, Some(why)) => format!("{path} ({}): not moved away: {why}{lost}", caught.pattern),
         (Some(id), None) => format!("{path} ({}): quarantine {id}{lost}", caught.pattern),
+        (None, None) if caught.fate == Fate::Reported => {
+            format!("{path} ({}): reported", caught.pattern)
+        }
         (None, None) if !lost.is_empty() => format!("{path} ({}): removed{lost}", caught.pattern),
         (None, None) => format!("{path} ({}): put back", caught.pattern),
     }

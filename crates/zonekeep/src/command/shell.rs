@@ -11,7 +11,7 @@ use zonekeep_policy::shell::{
     self, CommandJudgement, CommandPermit, CommandQuestion, CommandText, CommandVerdict, Decided,
     Decision, Request, ShellMode,
 };
-use zonekeep_policy::{AgentPath, Approval, Denial, Grant, Rule, Verb};
+use zonekeep_policy::{AgentPath, Approval, At, Denial, Grant, Rule, Verb};
 
 use super::{Command, Confinement, Judged, Outcome, exit};
 use crate::approve::{self, CommandAsked, Key, Part, Remember};
@@ -112,7 +112,10 @@ impl Sandbox {
             Some(Box::new(RunRecord { command: recorded(&call.command), ..RunRecord::default() }));
         let mut record = record.into_owned();
         let judged = self.judge_here(&call.command, &cwd);
-        let permit = judged.and_then(|judging| {
+        let permit = judged.and_then(|mut judging| {
+            if !self.is_considered() {
+                judging.judgement = judging.judgement.unread();
+            }
             note(&mut record, call, &judging);
             self.permit(judging, call, &mut record)
         });
@@ -257,15 +260,20 @@ impl Sandbox {
                 // Every command that needs a yes must have one.
                 let asked = decision.parts.iter().filter(|part| needs_yes(part));
                 let held = asked.map(|part| recall(pattern(&shell::suggest(part)?)));
-                let clear = !decision.must_ask && !decision.degraded && decision.unparsed.is_none();
+                let clear = !decision.must_ask
+                    && !decision.degraded
+                    && decision.unparsed.is_none()
+                    && gives_alike(decision);
                 held.collect::<Option<Vec<_>>>().filter(|_| clear)?.pop()
             })
         };
         if self.remembers(remembered, record) {
             return Ok(question.approved());
         }
-        let unasked =
-            |reason: String| Denial::CommandUnasked { line: call.command.clone(), reason };
+        let unasked = |reason: String| {
+            let (line, effects) = (call.command.clone(), decision.effects());
+            Denial::CommandUnasked { line, reason, effects }
+        };
         if decision.must_ask && !self.is_considered() {
             let reason = "only the user can tell whether a rule forbids it";
             return Err(unasked(reason.to_owned()).into());
@@ -280,7 +288,10 @@ impl Sandbox {
         };
         let request = approve::Request {
             worker: worker.clone(),
-            reasons: ask::reasons(&question.reasons, rule),
+            reasons: match &rule.at {
+                At::Default => question.reasons.clone(),
+                _ => ask::reasons(&question.reasons, rule),
+            },
             ..approve::Request::of_command(record.id.to_string(), "shell", asked)
         };
         let summary = request.summary();
@@ -419,8 +430,13 @@ fn command(permitted: Permitted, call: &ShellCall) -> Command {
             shell.into_iter().chain(["--", line.as_str()]).map(str::to_owned).collect()
         }
     };
-    let judged =
-        Judged { text: call.command.clone(), bash: mode == ShellMode::Bash, network, confinement };
+    let judged = Judged {
+        text: call.command.clone(),
+        bash: mode == ShellMode::Bash,
+        network,
+        secrets: permit.has_secrets(),
+        confinement,
+    };
     let mut command = Command::judged(argv, judged);
     command.cwd = Some(permit.cwd().to_string());
     match (call.timeout, call.background) {
@@ -443,8 +459,17 @@ fn note(record: &mut Record<'static>, call: &ShellCall, judging: &Judging) {
             background: call.background,
             unparsed: judgement.decision.unparsed.as_ref().map(ToString::to_string),
             parts: judgement.decision.parts.iter().map(part_record).collect(),
-            grants: hosts(&judgement.decision.grants),
+            grants: hosts(granted(judgement)),
         });
+    }
+}
+
+/// Returns what a line gets beyond what every command has, once it may run.
+pub(crate) fn granted(judgement: &CommandJudgement) -> &Network {
+    match &judgement.verdict {
+        CommandVerdict::Allow(permit) => permit.granted(),
+        CommandVerdict::Ask(question) => question.granted(),
+        CommandVerdict::Deny(_) => &judgement.decision.grants,
     }
 }
 
@@ -472,23 +497,41 @@ pub(crate) fn part_record(part: &Decided) -> PartRecord {
     }
 }
 
+/// Returns what a rule says, with the line where it stands, if it stands anywhere.
+fn with_line(says: &str, at: &At) -> String {
+    match at {
+        At::Default => says.to_owned(),
+        at => format!("{says} ({at})"),
+    }
+}
+
 fn asked_part(part: &Decided) -> Part {
     Part {
         text: part.command.text.clone(),
         approval: part.approval.to_string(),
         why: why(part),
-        rule: Some(format!("{} ({})", part.says, part.at)),
+        rule: Some(with_line(&part.says, &part.at)),
     }
 }
 
 /// Returns what of a command needs consent, beside the rule.
 pub(crate) fn why(part: &Decided) -> Vec<String> {
     let hazards = part.hazards.iter().map(|hazard| format!("'{}' {}", hazard.what, hazard.why));
-    let mut why: Vec<String> = hazards.chain(part.unknown.clone()).collect();
+    let mut why: Vec<String> = match part.contained || !part.leaves.is_empty() {
+        // The rule says the first.
+        true => part.leaves.iter().skip(1).map(ToString::to_string).collect(),
+        false => hazards.chain(part.unknown.clone()).collect(),
+    };
     if part.must_ask {
         why.push("a rule that blocks may be for it".to_owned());
     }
     why
+}
+
+/// Returns whether the line gets the same without a person's yes to all of it. A yes to
+/// one command of it is none for what the others would reach then.
+fn gives_alike(decision: &Decision) -> bool {
+    decision.grants == decision.approved_grants && !decision.contained
 }
 
 fn needs_yes(part: &Decided) -> bool {
@@ -498,6 +541,9 @@ fn needs_yes(part: &Decided) -> bool {
 /// Returns the pattern that a yes can be given for, where there is just one.
 fn offer(decision: &Decision) -> Option<String> {
     if decision.must_ask || decision.degraded || decision.unparsed.is_some() {
+        return None;
+    }
+    if !gives_alike(decision) {
         return None;
     }
     let asked = decision.parts.iter().filter(|part| needs_yes(part));

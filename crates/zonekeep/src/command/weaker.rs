@@ -112,6 +112,15 @@ impl Sandbox {
         }
     }
 
+    /// Returns why nothing confines a command.
+    pub(super) fn unconfined(&self, demand: Demand, tried: Vec<(Backend, String)>) -> Unconfined {
+        let at = &self.grant().require_os_sandbox().at;
+        let file = at.file_line().map(|(file, _)| file);
+        let is_bound = self.organisations().iter().any(|held| file == Some(held.file()));
+        let by = (is_bound && demand == Demand::Full).then(|| at.clone());
+        Unconfined { demand, tried, by }
+    }
+
     /// Returns the essential rules that would stop a command from running by a
     /// plan, because a sandbox with these layers does not fully enforce them.
     pub(crate) fn unmet(
@@ -137,6 +146,8 @@ pub struct Unconfined {
     pub demand: Demand,
     /// What was tried, and why it did not work.
     pub tried: Vec<(Backend, String)>,
+    /// The line of the organisation's file that needs it, where it is that one.
+    pub by: Option<At>,
 }
 
 impl Unconfined {
@@ -151,12 +162,15 @@ impl Unconfined {
         for (backend, why) in &self.tried {
             text.push_str(&format!("\n  {backend}: {why}"));
         }
+        if let Some(at) = &self.by {
+            text.push_str(&format!("\nYour organisation requires it ({at})."));
+        }
         text
     }
 }
 
 /// Returns a rule that is not fully enforced, in words for the user.
-pub(super) fn lack(strength: &Strength) -> String {
+pub(crate) fn lack(strength: &Strength) -> String {
     let word = match strength.held {
         Held::Full => "enforced",
         Held::Partly => "only partly enforced",
@@ -166,6 +180,24 @@ pub(super) fn lack(strength: &Strength) -> String {
         Some(note) => format!("{}: {word} ({note})", strength.rule),
         None => format!("{}: {word}", strength.rule),
     }
+}
+
+/// Returns what the user should know about a sandbox that does not enforce everything: the
+/// rules, the reason and the remedy of each.
+pub(super) fn note_for_user(backend: Backend, weaker: &[Strength]) -> String {
+    if backend == Backend::None {
+        return note(backend, weaker);
+    }
+    let mut text = "Note: Not everything is enforced here:".to_owned();
+    for (n, row) in weaker.iter().enumerate() {
+        text.push_str(&format!("\n  {}", lack(row)));
+        let remedy = strength::remedy(backend, row);
+        let next = weaker.get(n + 1).and_then(|next| strength::remedy(backend, next));
+        if let Some(remedy) = remedy.filter(|_| remedy != next) {
+            text.push_str(&format!("\n    to raise: {remedy}"));
+        }
+    }
+    text
 }
 
 /// Returns what the agent should know about a sandbox that does not enforce

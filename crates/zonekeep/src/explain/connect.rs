@@ -10,7 +10,7 @@ use zonekeep_policy::policy::Network;
 use zonekeep_policy::{At, Denial};
 
 use super::run::HostLine;
-use super::{Explanation, proposed};
+use super::{Explanation, by_organisation, proposed};
 use crate::audit::RuleRecord;
 use crate::command::allowed;
 use crate::command::outside::{self, found_lines, machine, preset_names};
@@ -107,19 +107,20 @@ pub fn explain_connect(sandbox: &Sandbox, given: &str) -> Explanation {
     }
     let rule = rule_record(&judgement.rule).into_owned();
     let explained = Explanation { rule, ..blank(to.to_string()) };
+    let policy = &sandbox.shared().policy;
+    let change = || match change_for_connect(policy, &presets, &to) {
+        Some(edits) => proposed(sandbox, edits),
+        None => by_organisation(policy, |free| change_for_connect(free, &presets, &to).is_some()),
+    };
     match judgement.verdict {
         ConnectVerdict::Allow(_) => Explanation { verdict: "allow".to_owned(), ..explained },
-        ConnectVerdict::Ask(_) => Explanation {
-            verdict: "ask".to_owned(),
-            change: change_for_connect(&sandbox.shared().policy, &presets, &to)
-                .and_then(|edits| proposed(sandbox, edits)),
-            ..explained
-        },
+        ConnectVerdict::Ask(_) => {
+            Explanation { verdict: "ask".to_owned(), change: change(), ..explained }
+        }
         ConnectVerdict::Deny(denial) => Explanation {
             code: Some(denial.code().to_owned()),
             message: Some(denial.to_string()),
-            change: change_for_connect(&sandbox.shared().policy, &presets, &to)
-                .and_then(|edits| proposed(sandbox, edits)),
+            change: change(),
             ..explained
         },
     }

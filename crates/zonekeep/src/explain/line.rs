@@ -7,7 +7,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use zonekeep_policy::change::Edit;
+use zonekeep_policy::change::{self, Edit};
 use zonekeep_policy::judge::Cause;
 use zonekeep_policy::policy::{BackendChoice, Consent};
 use zonekeep_policy::shell::change::insert;
@@ -16,7 +16,7 @@ use zonekeep_policy::shell::{
 };
 use zonekeep_policy::{AgentPath, Approval, At, Denial, Grant, Policy, Ruled, Target};
 
-use super::{EditShown, flat, ruled, shown_edit, verdict_shown};
+use super::{EditShown, by_organisation, flat, ruled, shown_edit, verdict_shown};
 use crate::audit::RuleRecord;
 use crate::command::shell::{self, Judging};
 use crate::command::{Confinement, quoted};
@@ -176,12 +176,13 @@ impl LineExplanation {
     }
 
     fn fill(&mut self, judging: Judging, grant: &Grant) {
+        let granted = shell::granted(&judging.judgement).clone();
         let CommandJudgement { verdict, rule, decision } = judging.judgement;
         self.rule = rule_record(&rule).into_owned();
         self.unparsed = decision.unparsed.as_ref().map(ToString::to_string);
         self.parts = decision.parts.iter().map(part).collect();
-        self.grants = shell::hosts(&decision.grants);
-        self.network = shell::network_words(&decision.grants, &grant.network().value);
+        self.grants = shell::hosts(&granted);
+        self.network = shell::network_words(&granted, &grant.network().value);
         self.verdict = shell::verdict_word(&verdict);
         if let CommandVerdict::Deny(denial) = verdict {
             self.refuse(&denial);
@@ -259,12 +260,33 @@ enum Step {
 /// of the rules, and the line is judged again as it would be here.
 fn proposal(sandbox: &Sandbox, line: &str, cwd: &AgentPath) -> Option<LineChange> {
     let policy = &sandbox.shared().policy;
+    match steps(policy, line, cwd) {
+        Some((rules, edits)) => shown(policy, rules, edits, sandbox.grant().worker()),
+        None => {
+            let text = by_organisation(policy, |free| steps(free, line, cwd).is_some())?.text;
+            Some(LineChange { text, rules: Vec::new(), edits: Vec::new(), flags: None })
+        }
+    }
+}
+
+/// Returns the rules and values after which a line runs without a question.
+fn steps(policy: &Policy, line: &str, cwd: &AgentPath) -> Option<(Vec<Insert>, Vec<Edit>)> {
     let mut trial = policy.clone();
     let (mut rules, mut edits) = (Vec::new(), Vec::new());
+    let judged = |policy: &Policy| {
+        let grant = Grant::of(policy);
+        shell::judge_line(&grant, line, cwd, confined(&grant))
+    };
     for _ in 0..=MAX_STEPS {
-        let grant = Grant::of(&trial);
-        match step(&mut trial, shell::judge_line(&grant, line, cwd, confined(&grant)))? {
-            Step::Allowed => return shown(policy, rules, edits, sandbox.grant().worker()),
+        let now = judged(&trial);
+        match step(&mut trial, now)? {
+            Step::Allowed => {
+                let allows = |policy: &Policy| {
+                    let verdict = judged(policy).map(|judging| judging.judgement.verdict);
+                    matches!(verdict, Ok(CommandVerdict::Allow(_)))
+                };
+                return change::can_hold(&trial, allows).then_some((rules, edits));
+            }
             Step::Rule(insert) => rules.push(insert),
             Step::Value(edit) => edits.push(edit),
         }

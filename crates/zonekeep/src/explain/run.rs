@@ -6,10 +6,11 @@ use serde::Serialize;
 use zonekeep_confine::links::HardLinks;
 use zonekeep_confine::plan::{Access, Backend, Entry, Network, Plan, Role};
 use zonekeep_confine::probe::{self, Offer};
-use zonekeep_confine::strength::{self, Strength};
+use zonekeep_confine::strength::{self, Held, Strength};
 use zonekeep_confine::tree::Launcher;
 
 use crate::command::Command;
+use crate::command::weaker::lack;
 use crate::error::Error;
 use crate::sandbox::Sandbox;
 
@@ -145,7 +146,7 @@ pub fn explain_run(sandbox: &Sandbox, command: &Command) -> Result<RunExplanatio
 fn hard_links(plan: &Plan) -> Option<String> {
     let shared = match HardLinks::find(plan) {
         Ok(links) => links.shared(),
-        Err(error) => return Some(format!("hard links cannot be looked for: {error}")),
+        Err((zone, error)) => return Some(format!("{} cannot be read: {error}", zone.display())),
     };
     let becomes = match plan.backend.has_own_tree() {
         true => "is read-only",
@@ -161,31 +162,59 @@ fn hard_links(plan: &Plan) -> Option<String> {
     })
 }
 
-impl fmt::Display for RunExplanation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.command)?;
-        writeln!(f, "  backend: {}", self.backend)?;
-        for rule in &self.refused {
-            writeln!(f, "  refused: {rule}")?;
-        }
-        writeln!(f, "  starts:  {}", self.cwd)?;
-        for (role, title) in
-            [(Role::Zone, "granted"), (Role::Tool, "tools"), (Role::System, "system")]
-        {
-            for mount in self.mounts.iter().filter(|mount| mount.role == role) {
-                let access = match mount.access {
-                    Access::Ro => "ro",
-                    Access::Rw => "rw",
-                };
-                let from = match mount.at == mount.host {
-                    true => String::new(),
-                    false => format!(" from {}", mount.host),
-                };
-                writeln!(f, "  {:9}{access} {}{from}", format!("{title}:"), mount.at)?;
+/// How many lines of one kind the short form has.
+const SHORT: usize = 6;
+
+impl RunExplanation {
+    /// Returns what a person asks first, on one screen: the directories that are granted,
+    /// the network, the limits and the rules that are not enforced.
+    pub fn short(&self) -> String {
+        let mut text = self.head();
+        let mut list = |title: &str, lines: Vec<String>| {
+            for line in lines.iter().take(SHORT) {
+                text.push_str(&format!("  {title:9}{line}\n"));
             }
+            if lines.len() > SHORT {
+                text.push_str(&format!("  {title:9}and {} more\n", lines.len() - SHORT));
+            }
+        };
+        let of = |role: Role| self.mounts.iter().filter(move |mount| mount.role == role);
+        list("granted:", of(Role::Zone).map(MountLine::shown).collect());
+        let (tools, system) = (of(Role::Tool).count(), of(Role::System).count());
+        if let caches @ 1.. = of(Role::Cache).count() {
+            list("caches:", vec![format!("{caches} directories, kept for the next command")]);
         }
-        writeln!(f, "  private: {}", self.private.join(", "))?;
-        let network = match &self.network {
+        list("tools:", vec![format!("{tools} directories and files, read-only")]);
+        list("system:", vec![format!("{system} directories and files, read-only")]);
+        list("private:", vec![self.private.join(", ")]);
+        list("network:", vec![self.network_words().to_owned()]);
+        let hosts = self.hosts.iter();
+        list("host:", hosts.map(|HostLine { host, from }| format!("{host} ({from})")).collect());
+        let limits = self.limits.iter().map(|(name, value)| format!("{name} {value}"));
+        list("limits:", vec![limits.collect::<Vec<_>>().join(", ")]);
+        list("guarded:", vec![format!("{} patterns in what can be written", self.guarded)]);
+        list("env:", vec![format!("{} variables", self.environment.len())]);
+        let used = self.backends.iter().find(|line| line.offer.backend == self.backend);
+        let weak = used.into_iter().flat_map(|line| &line.strength);
+        let weak = weak.filter(|row| row.held != Held::Full && !row.rule.is_limit());
+        list("weaker:", weak.map(lack).collect());
+        let notes = self.notes.iter().filter(|note| !note.ends_with(", read-only"));
+        list("note:", notes.cloned().collect());
+        text.push_str("  (--all lists every directory, variable and backend)\n");
+        text
+    }
+
+    fn head(&self) -> String {
+        let mut text = format!("{}\n  backend: {}\n", self.command, self.backend);
+        for rule in &self.refused {
+            text.push_str(&format!("  refused: {rule}\n"));
+        }
+        text.push_str(&format!("  starts:  {}\n", self.cwd));
+        text
+    }
+
+    fn network_words(&self) -> &'static str {
+        match &self.network {
             Network::Off if self.backend.has_own_tree() => "none; a loopback of its own",
             Network::Off => "none",
             Network::Host => "all that the host can reach",
@@ -193,8 +222,39 @@ impl fmt::Display for RunExplanation {
                 "these hosts, for programs that use a proxy"
             }
             Network::Gate(_) => "these hosts; a loopback of its own",
+        }
+    }
+}
+
+impl MountLine {
+    fn shown(&self) -> String {
+        let access = match self.access {
+            Access::Ro => "ro",
+            Access::Rw => "rw",
         };
-        writeln!(f, "  network: {network}")?;
+        let from = match self.at == self.host {
+            true => String::new(),
+            false => format!(" from {}", self.host),
+        };
+        format!("{access} {}{from}", self.at)
+    }
+}
+
+impl fmt::Display for RunExplanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.head())?;
+        for (role, title) in [
+            (Role::Zone, "granted"),
+            (Role::Cache, "caches"),
+            (Role::Tool, "tools"),
+            (Role::System, "system"),
+        ] {
+            for mount in self.mounts.iter().filter(|mount| mount.role == role) {
+                writeln!(f, "  {:9}{}", format!("{title}:"), mount.shown())?;
+            }
+        }
+        writeln!(f, "  private: {}", self.private.join(", "))?;
+        writeln!(f, "  network: {}", self.network_words())?;
         for HostLine { host, from } in &self.hosts {
             writeln!(f, "  host:    {host} ({from})")?;
         }

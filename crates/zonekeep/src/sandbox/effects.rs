@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use zonekeep_files::edit::{Edit, Edited};
-use zonekeep_files::list::{GlobOptions, Listing};
+use zonekeep_files::list::{Branch, GlobOptions, Listing};
 use zonekeep_files::preview::Shown;
 use zonekeep_files::read::{Content, Page};
 use zonekeep_files::search::Query;
@@ -13,7 +13,7 @@ use zonekeep_files::{self as files, Fault, Overwrite, Store};
 use zonekeep_policy::{Action, Approval, Permit, Place, Verb};
 
 use super::Sandbox;
-use super::found::{Listed, Matches, Paths, below_root, shown};
+use super::found::{Branches, Listed, Matches, Paths, below_root, shown};
 use crate::error::Error;
 use crate::perform::{Call, Done};
 
@@ -101,7 +101,7 @@ impl Sandbox {
         self.perform(Call { action, details, diff: Some(&diff) }, |this, permit| {
             let (store, place) = this.made(permit.place())?;
             let mut value = files::write::write(&*store, place, content, options)?;
-            let zone = &this.grant().view().mounts()[place.mount()].zone;
+            let zone = &this.grant().view().mount_at(place.mount()).zone;
             if options.append && zone.approval.read.value != Approval::PreApproved {
                 // It would tell whether a guess at what was there is right.
                 value.hash = None;
@@ -193,7 +193,7 @@ impl Sandbox {
     }
 
     fn list_root(&self, limit: usize) -> Listing {
-        let mut names = self.zones();
+        let mut names = self.tops();
         names.sort_unstable();
         let total = names.len() as u64;
         let entries = names.into_iter().take(limit).map(|name| files::list::Entry {
@@ -213,12 +213,12 @@ impl Sandbox {
                 let Some(store) = this.store(place.mount()) else {
                     if place.path().is_root() { continue } else { return Err(missing()) }
                 };
-                let name = this.zones()[place.mount()];
+                let name = &this.top(place);
                 let Some(pattern) = below_root(at_root, pattern, name)? else { continue };
                 if at_root && pattern.is_empty() {
                     // The pattern is for the top directories themselves.
                     found.total += 1;
-                    found.paths.push(name.to_owned());
+                    found.paths.push(name.to_string());
                     continue;
                 }
                 let globbed = files::list::glob(&*store, place, pattern, options)?;
@@ -234,6 +234,43 @@ impl Sandbox {
         })
     }
 
+    /// Returns what lies below a directory, at most `depth` levels down.
+    pub fn tree(&self, path: &str, depth: usize, options: &GlobOptions) -> Result<Branches, Error> {
+        let target = self.target("list_files", Verb::Find, path)?;
+        let at_root = target.path.is_root();
+        self.perform(Call::of(Action::new("list_files", Verb::Find, target)), |this, permit| {
+            let (mut found, mut total, mut unreadable) = (Vec::new(), 0, 0);
+            for place in permit.places() {
+                let name = &this.top(place);
+                if at_root {
+                    let kind = files::Kind::Dir;
+                    found.push(Branch { level: 0, path: name.as_bytes().to_vec(), kind });
+                    total += 1;
+                }
+                let Some(store) = this.store(place.mount()) else {
+                    if place.path().is_root() { continue } else { return Err(missing()) }
+                };
+                let depth = depth - usize::from(at_root);
+                if depth == 0 {
+                    continue;
+                }
+                let tree = files::list::tree(&*store, place, depth, options)?;
+                total += tree.total;
+                unreadable += tree.unreadable;
+                found.extend(tree.entries.into_iter().map(|branch| match at_root {
+                    true => Branch {
+                        level: branch.level + 1,
+                        path: [name.as_bytes(), &branch.path].join(&b'/'),
+                        ..branch
+                    },
+                    false => branch,
+                }));
+            }
+            let value = Branches::of(found, options.limit, total, unreadable);
+            Ok(Done { value, bytes: None })
+        })
+    }
+
     /// Returns the lines below a directory that match a regular expression.
     pub fn search(&self, path: &str, query: &Query<'_>) -> Result<Matches, Error> {
         let target = self.target("search_files", Verb::Search, path)?;
@@ -244,7 +281,7 @@ impl Sandbox {
                 let Some(store) = this.store(place.mount()) else {
                     if place.path().is_root() { continue } else { return Err(missing()) }
                 };
-                let name = this.zones()[place.mount()];
+                let name = &this.top(place);
                 let glob = match query.glob {
                     None => None,
                     // Without a slash it is for names at any depth.
@@ -338,6 +375,11 @@ impl Sandbox {
 
     fn failed(&self, verb: Verb, path: &str, fault: Fault) -> Error {
         Error::failed(verb.phrase(), path, fault)
+    }
+
+    /// Returns the agent path of the directory that a place is in, relative to the root.
+    fn top(&self, place: &Place) -> zonekeep_policy::RelPath {
+        self.grant().view().mount_at(place.mount()).path().as_rel().clone()
     }
 
     /// Returns the store behind a place, for work on what is there.

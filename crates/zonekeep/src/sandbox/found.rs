@@ -1,8 +1,9 @@
 //! What listings and searches find.
 
-use zonekeep_files::list::GlobOptions;
+use zonekeep_files::list::{Branch, GlobOptions};
 use zonekeep_files::search::{Found, Line};
 use zonekeep_files::{self as files, Fault, MemoryStore, Store};
+use zonekeep_policy::path::escape;
 use zonekeep_policy::{Place, RelPath};
 
 /// The most bytes of matching lines that a search returns.
@@ -30,6 +31,33 @@ pub struct Paths {
     pub unreadable: u64,
 }
 
+/// What lies below a directory of the view, some levels down.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Branches {
+    /// Paths relative to the directory, each with its level and its kind: every directory is
+    /// followed by what lies below it. At the root of the view, level 0 has the directories
+    /// that exist there, wherever they are.
+    pub entries: Vec<(String, usize, files::Kind)>,
+    /// How many there are in all.
+    pub total: u64,
+    /// How many directories could not be read.
+    pub unreadable: u64,
+}
+
+impl Branches {
+    /// Returns the first `limit` entries, the upper levels first, as a tree.
+    pub(super) fn of(mut found: Vec<Branch>, limit: usize, total: u64, unreadable: u64) -> Self {
+        found.sort_unstable();
+        found.truncate(limit);
+        let parts = |path: &[u8]| path.split(|&byte| byte == b'/').map(<[u8]>::to_vec).collect();
+        found.sort_by_cached_key(|branch| -> Vec<Vec<u8>> { parts(&branch.path) });
+        let entries = found.into_iter();
+        let entries =
+            entries.map(|branch| (escape(&branch.path), branch.level, branch.kind)).collect();
+        Branches { entries, total, unreadable }
+    }
+}
+
 /// Lines found below a directory of the view.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Matches {
@@ -50,7 +78,7 @@ pub struct Matches {
 }
 
 impl Matches {
-    pub(super) fn add(&mut self, found: Found, at_root: bool, name: &str) {
+    pub(super) fn add(&mut self, found: Found, at_root: bool, name: &RelPath) {
         self.total_matches += found.total_matches;
         self.files_with_matches += found.files_with_matches;
         self.files_searched += found.files_searched;
@@ -88,26 +116,37 @@ impl Matches {
 }
 
 /// Writes a found path so that it is relative to where the search began.
-pub(super) fn shown(at_root: bool, name: &str, path: &[u8]) -> String {
-    let path = zonekeep_policy::path::escape(path);
+pub(super) fn shown(at_root: bool, name: &RelPath, path: &[u8]) -> String {
+    let path = escape(path);
     if at_root { format!("{name}/{path}") } else { path }
 }
 
-/// Returns what a pattern means below one top directory, when it is given for
-/// the root of the view: the part after the name, if the name fits.
+/// Returns the part of a pattern that is for the files of one directory of the view, when
+/// the pattern is given for the root: the part after the directory's path, if that fits.
 pub(super) fn below_root<'p>(
     at_root: bool,
     pattern: &'p str,
-    name: &str,
+    top: &RelPath,
 ) -> Result<Option<&'p str>, Fault> {
-    if !at_root || pattern.starts_with("**") {
+    if !at_root {
         return Ok(Some(pattern));
     }
-    let Some((first, rest)) = pattern.split_once('/') else { return Ok(None) };
     // The root as a store of its own, to have names matched as everywhere.
-    let root = MemoryStore::new();
-    root.make_dirs(&RelPath::root().join(name.as_bytes()))?;
-    let place = Place::unchecked(RelPath::root());
-    let fits = files::list::glob(&root, &place, &format!("{first}/"), &GlobOptions::default())?;
-    Ok((fits.total > 0).then_some(rest))
+    let (root, place) = (MemoryStore::new(), Place::unchecked(RelPath::root()));
+    let mut above = RelPath::root();
+    let mut start = 0;
+    for name in top.names() {
+        if pattern[start..].starts_with("**") {
+            break;
+        }
+        let Some(length) = pattern[start..].find('/') else { return Ok(None) };
+        start += length + 1;
+        above = above.join(name);
+    }
+    if above.is_root() {
+        return Ok(Some(pattern));
+    }
+    root.make_dirs(&above)?;
+    let fits = files::list::glob(&root, &place, &pattern[..start], &GlobOptions::default())?;
+    Ok((fits.total > 0).then_some(&pattern[start..]))
 }

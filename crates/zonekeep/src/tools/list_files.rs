@@ -16,8 +16,8 @@ const MAX_LIMIT: usize = 100_000;
 pub(super) const TOOL: Tool = Tool {
     name: "list_files",
     title: "List files",
-    description: "List files in sandbox. Without `pattern`: the names in the directory; \"/\" \
-                  shows the directories that exist. With `pattern`: the files below the directory \
+    description: "List files in sandbox. Without `pattern`: the names in the directory, with \
+                  a last / for directories; \"/\" shows the directories that exist. With `pattern`: the files below the directory \
                   that match the glob, such as \"**/*.md\", with paths relative to it.",
     hints: LOOKS,
     schema: || {
@@ -79,8 +79,9 @@ fn run(sandbox: &Sandbox, value: Value) -> Result<Output, Error> {
             true => sandbox.list_unignored(path, limit)?,
             false => sandbox.list(path, limit)?,
         };
-        let names: Vec<&str> = listed.entries.iter().map(|(name, _)| name.as_str()).collect();
-        let text = show(&names, listed.total, 0);
+        let names: Vec<String> =
+            listed.entries.iter().map(|(name, kind)| marked(name, *kind)).collect();
+        let text = show(&names, listed.total, 0, "pattern");
         let entries = listed
             .entries
             .iter()
@@ -93,8 +94,8 @@ fn run(sandbox: &Sandbox, value: Value) -> Result<Output, Error> {
     };
     let options = GlobOptions { gitignore, limit, ..GlobOptions::default() };
     let found = sandbox.find(path, pattern, &options)?;
-    let names: Vec<&str> = found.paths.iter().map(String::as_str).collect();
-    let text = show(&names, found.total, found.unreadable);
+    let names = &found.paths;
+    let text = show(names, found.total, found.unreadable, "pattern");
     let value = json!({
         "path": sandbox.shown_path(path), "pattern": pattern, "files": found.paths,
         "total": found.total, "truncated": (names.len() as u64) < found.total,
@@ -103,7 +104,16 @@ fn run(sandbox: &Sandbox, value: Value) -> Result<Output, Error> {
     Ok(Output::new(text, value))
 }
 
-fn show(names: &[&str], total: u64, unreadable: u64) -> String {
+/// Writes a name so that a directory is told from a file.
+pub(super) fn marked(name: &str, kind: Kind) -> String {
+    match kind {
+        Kind::Dir => format!("{name}/"),
+        _ => name.to_owned(),
+    }
+}
+
+/// Writes lines out; `narrower` names what would make them fewer.
+pub(super) fn show(names: &[String], total: u64, unreadable: u64, narrower: &str) -> String {
     let mut text = names.join("\n");
     let mut note = |words: String| {
         if !text.is_empty() {
@@ -114,7 +124,8 @@ fn show(names: &[&str], total: u64, unreadable: u64) -> String {
     if total == 0 {
         note("Nothing found.".to_owned());
     } else if (names.len() as u64) < total {
-        note(format!("The first {} of {total}. Use a pattern or a higher limit.", names.len()));
+        let first = names.len();
+        note(format!("The first {first} of {total}. Use a {narrower} or a higher limit."));
     }
     match unreadable {
         0 => {}

@@ -18,11 +18,13 @@ mod file_info;
 mod list_files;
 mod move_file;
 mod read_file;
+mod read_many;
 mod relocation;
 mod schema;
 mod search_files;
 mod shell;
 mod shell_job;
+mod tree;
 mod write_file;
 
 /// What a client may assume about a tool.
@@ -126,6 +128,8 @@ pub fn all() -> &'static [Tool] {
         move_file::TOOL,
         copy_file::TOOL,
         file_info::TOOL,
+        read_many::TOOL,
+        tree::TOOL,
         shell::TOOL,
         shell_job::TOOL,
     ];

@@ -13,17 +13,19 @@ use crate::error::Error;
 use crate::sandbox::Sandbox;
 
 /// The most characters of text that one call returns.
-const MAX_CHARS: usize = 200_000;
+pub(super) const MAX_CHARS: usize = 200_000;
+/// How many characters are returned when the call does not say.
+pub(super) const DEFAULT_CHARS: usize = 50_000;
 /// How many lines are returned when the call does not say.
-const DEFAULT_LINES: u64 = 2_000;
+pub(super) const DEFAULT_LINES: u64 = 2_000;
 /// How many bytes base64 reading returns when the call does not say.
 const DEFAULT_BYTES: usize = 48 * 1024;
 
 pub(super) const TOOL: Tool = Tool {
     name: "read_file",
     title: "Read file",
-    description: "Read text file from sandbox. Returns up to 2000 lines from `offset`; when more \
-                  follow, the result says with which `offset` to continue. PNG, JPEG, GIF and \
+    description: "Read text file from sandbox. Returns up to 2000 lines and 50000 characters from \
+                  `offset`; when more follow, the result says with which `offset` to continue. PNG, JPEG, GIF and \
                   WebP files are returned as images. Other binary files: set `encoding` to \
                   \"base64\".",
     hints: LOOKS,
@@ -47,7 +49,10 @@ pub(super) const TOOL: Tool = Tool {
                 ),
                 (
                     "max_chars",
-                    schema::number(1, "Cut the text after this many characters, at most 200000"),
+                    schema::number(
+                        1,
+                        "Cut the text after this many characters, 50000 if left out, at most 200000",
+                    ),
                 ),
                 (
                     "encoding",
@@ -138,7 +143,7 @@ fn run(sandbox: &Sandbox, value: Value) -> Result<Output, Error> {
     let page = Page {
         offset: args.offset.unwrap_or(1).max(1),
         limit: args.limit.unwrap_or(DEFAULT_LINES).max(1),
-        max_chars: args.max_chars.unwrap_or(MAX_CHARS).clamp(1, MAX_CHARS),
+        max_chars: args.max_chars.unwrap_or(DEFAULT_CHARS).clamp(1, MAX_CHARS),
     };
     match sandbox.read(&args.path, &page) {
         Ok(Content::Text(text)) => Ok(show_text(text)),
@@ -177,7 +182,7 @@ fn base64(sandbox: &Sandbox, path: &str, offset: u64, limit: usize) -> Result<Ou
     Ok(Output::new(text, value))
 }
 
-fn show_text(page: Text) -> Output {
+pub(super) fn show_text(page: Text) -> Output {
     let last = page.first_line + page.output_lines.saturating_sub(1);
     let of = match page.total_lines {
         Some(total) => format!(" of {total}"),

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 use zonekeep_files::search::Query;
+use zonekeep_policy::path::escape;
 
 use super::{LOOKS, MAX_TEXT, Output, Tool, arguments, count, cut, schema};
 use crate::error::Error;
@@ -16,8 +17,9 @@ pub(super) const TOOL: Tool = Tool {
     name: "search_files",
     title: "Search files",
     description: "Search the contents of the files below a directory with a regular expression \
-                  (Rust syntax). Returns path, line number and line of each match, sorted. \
-                  Binary files are passed over.",
+                  (Rust syntax). Returns path, line number and line of each match, sorted, \
+                  with paths relative to the directory that is searched. Binary files are passed \
+                  over.",
     hints: LOOKS,
     schema: || {
         schema::object(
@@ -104,7 +106,17 @@ fn run(sandbox: &Sandbox, value: Value) -> Result<Output, Error> {
             .map(|line| json!({ "line": line.number, "text": line.text, "match": line.is_match }));
         json!({ "path": path, "lines": lines.collect::<Vec<_>>() })
     });
-    let (text, shown) = show(&found);
+    let (mut text, shown) = show(&found);
+    // Other tools take paths from the working directory. A file that is searched itself has
+    // its name alone.
+    let dir = args.path.as_deref().map(|path| path.trim_end_matches('/'));
+    if let (Some(dir), Some((first, _))) = (dir, found.files.first())
+        && !matches!(dir, "." | "./")
+        && dir.rsplit('/').next() != Some(first)
+    {
+        let dir = if dir.is_empty() { "/" } else { dir };
+        text.push_str(&format!("\n[Paths are relative to {}.]", escape(dir.as_bytes())));
+    }
     let value = json!({
         "files": files.collect::<Vec<_>>(),
         "total_matches": found.total_matches,

@@ -123,8 +123,11 @@ fn every_name_of_a_tool_leads_to_it() {
         }
     }
     let names: Vec<&str> = all().iter().map(|tool| tool.name).collect();
-    let known: Vec<&str> =
-        tool_name::FILE_TOOLS.iter().copied().chain(["shell", "shell_job"]).collect();
+    let known: Vec<&str> = tool_name::FILE_TOOLS
+        .iter()
+        .copied()
+        .chain(["read_many", "tree", "shell", "shell_job"])
+        .collect();
     assert_eq!(names, known);
 }
 
@@ -133,15 +136,17 @@ fn what_a_model_reads_about_the_tools_says_nothing_of_this_project() {
     let shown: Vec<String> =
         all().iter().map(|tool| format!("{}: {}", tool.name, tool.description)).collect();
     assert_snapshot!(shown.join("\n"), @r#"
-    read_file: Read text file from sandbox. Returns up to 2000 lines from `offset`; when more follow, the result says with which `offset` to continue. PNG, JPEG, GIF and WebP files are returned as images. Other binary files: set `encoding` to "base64".
+    read_file: Read text file from sandbox. Returns up to 2000 lines and 50000 characters from `offset`; when more follow, the result says with which `offset` to continue. PNG, JPEG, GIF and WebP files are returned as images. Other binary files: set `encoding` to "base64".
     write_file: Write text file to sandbox. Creates the file and the directories above it, or replaces the whole file; with `append` adds to its end. To change part of a file use edit_file.
     edit_file: Replace text in a file. `old_string` must match exactly, white space included, and only once, unless `replace_all` is set. Several replacements can be given as `edits`: they are applied in order, all or none. Returns a diff.
-    list_files: List files in sandbox. Without `pattern`: the names in the directory; "/" shows the directories that exist. With `pattern`: the files below the directory that match the glob, such as "**/*.md", with paths relative to it.
-    search_files: Search the contents of the files below a directory with a regular expression (Rust syntax). Returns path, line number and line of each match, sorted. Binary files are passed over.
+    list_files: List files in sandbox. Without `pattern`: the names in the directory, with a last / for directories; "/" shows the directories that exist. With `pattern`: the files below the directory that match the glob, such as "**/*.md", with paths relative to it.
+    search_files: Search the contents of the files below a directory with a regular expression (Rust syntax). Returns path, line number and line of each match, sorted, with paths relative to the directory that is searched. Binary files are passed over.
     delete_file: Delete a file, a link, or an empty directory. There is no way back.
     move_file: Move or rename a file or directory. Fails if the destination exists, unless `overwrite` is set.
     copy_file: Copy a file. Fails if the destination exists, unless `overwrite` is set.
     file_info: Return type, size, time of the last change, content hash and writability of a file or directory.
+    read_many: Read several text files in one call. Each is returned from its beginning, under its path, as far as `max_chars` for all of them reaches; the result says where read_file continues. A file that cannot be read is named with the reason.
+    tree: Show the files and directories below a directory as an indented tree, with a last / for directories. What .gitignore files exclude is left out unless `gitignore` is false. Where there is more than `limit`, the upper levels are shown.
     shell: Run a command and return what it printed and its exit status. It sees the same directories as the file tools and starts in the working directory. Some commands need the user's approval and some are never run; the answer says which. With `background` it goes on while you do something else: shell_job reads its output and stops it.
     shell_job: Look at or end the commands that shell started in the background. `list` shows them all, `read` what one has printed so far and whether it has ended, `signal` sends it a signal, `stop` ends it with all that it started.
     "#);
@@ -155,7 +160,7 @@ fn what_a_model_reads_about_the_tools_says_nothing_of_this_project() {
 
 #[test]
 fn hints_are_true() {
-    let looks = ["read_file", "list_files", "search_files", "file_info"];
+    let looks = ["read_file", "list_files", "search_files", "file_info", "read_many", "tree"];
     for tool in all() {
         assert_eq!(tool.hints.read_only, looks.contains(&tool.name), "{}", tool.name);
         assert_eq!(tool.hints.destructive, !tool.hints.read_only, "{}", tool.name);
@@ -171,7 +176,7 @@ fn a_model_finds_its_way_as_the_design_says() {
     }
     let sandbox = Session::in_memory(&policy, AllYes).unwrap().sandbox();
     let root = call(&sandbox, "list_files", json!({ "path": "/" })).unwrap();
-    assert_eq!(root.text, "input\noutput");
+    assert_eq!(root.text, "input/\noutput/");
     let names: Vec<&Value> =
         root.value["entries"].as_array().unwrap().iter().map(|entry| &entry["name"]).collect();
     assert_eq!(names, ["input", "output"]);
@@ -238,6 +243,100 @@ fn pages_say_where_they_end_and_how_to_go_on() {
     assert_eq!(
         read(json!({ "path": "/output/open.txt", "encoding": "base64", "offset": 10 })),
         "ZWFr"
+    );
+}
+
+#[test]
+fn a_page_has_fifty_thousand_characters_unless_more_are_asked_for() {
+    let sandbox = sandbox();
+    let whole: String = (0..1000).map(|n| format!("{n:099}\n")).collect();
+    sandbox.write("/output/a.txt", &whole).unwrap();
+    let length = |arguments: Value| {
+        let value = call(&sandbox, "read_file", arguments).unwrap().value;
+        value["content"].as_str().unwrap().chars().count()
+    };
+    assert_eq!(length(json!({ "path": "/output/a.txt" })), 50_000);
+    assert_eq!(length(json!({ "path": "/output/a.txt", "max_chars": 1_000_000 })), 100_000);
+}
+
+#[test]
+fn several_files_are_read_as_one_by_one() {
+    let sandbox = sandbox();
+    sandbox.write("/output/a.txt", "one\ntwo\n").unwrap();
+    sandbox.write("/output/b.txt", "no line break").unwrap();
+    sandbox.write("/output/c.txt", "three\nfour\n").unwrap();
+    let read = |arguments: Value| text(&sandbox, "read_many", arguments);
+    let paths = json!(["/output/a.txt", "/nowhere/x", "/output/b.txt", "/output/gone.txt"]);
+    assert_snapshot!(read(json!({ "paths": paths })), @"
+    ==> /output/a.txt <==
+    one
+    two
+    ==> /nowhere/x <==
+    Cannot access '/nowhere/x': path is outside sandbox.
+    Readable paths: /input, /output
+    ==> /output/b.txt <==
+    no line break
+    ==> /output/gone.txt <==
+    Cannot read '/output/gone.txt': no such file.
+    ");
+    let paths = json!(["/output/c.txt", "/output/a.txt"]);
+    assert_snapshot!(read(json!({ "paths": paths, "max_chars": 6 })), @"
+    ==> /output/c.txt <==
+    three
+    [Lines 1 to 1 of 2. Continue with offset 2.]
+    ==> /output/a.txt <==
+    [Not read: the result is full. Call again for this file.]
+    ");
+    // Where nothing can be read, the call is refused as a call of read_file is.
+    let alone = text(&sandbox, "read_file", json!({ "path": "/nowhere/x" }));
+    assert_eq!(read(json!({ "paths": ["/nowhere/x", "/nowhere/y"] })), alone);
+    let many: Vec<String> = (0..51).map(|n| format!("/output/{n}")).collect();
+    for paths in [json!([]), json!(many)] {
+        assert!(read(json!({ "paths": paths })).contains("give at "), "{paths}");
+    }
+}
+
+#[test]
+fn a_tree_shows_the_upper_levels_first() {
+    let sandbox = sandbox();
+    for path in ["a/b/c/d.txt", "a/x.txt", "a.txt", "z/y.txt", "target/made"] {
+        sandbox.write(&format!("/output/{path}"), "x").unwrap();
+    }
+    sandbox.write("/output/.gitignore", "target\n").unwrap();
+    let tree = |arguments: Value| text(&sandbox, "tree", arguments);
+    assert_snapshot!(tree(json!({ "path": "/output" })), @"
+    .gitignore
+    a/
+      b/
+        c/
+      x.txt
+    a.txt
+    z/
+      y.txt
+    ");
+    assert_snapshot!(tree(json!({ "path": "/output", "depth": 9, "limit": 4 })), @"
+    .gitignore
+    a/
+    a.txt
+    z/
+    [The first 4 of 9. Use a directory below or a higher limit.]
+    ");
+    assert_snapshot!(tree(json!({ "path": "/", "depth": 2, "gitignore": false })), @"
+    input/
+      config.json
+      data.pdf
+    output/
+      .gitignore
+      a/
+      a.txt
+      target/
+      z/
+    ");
+    assert!(tree(json!({ "path": "/nowhere" })).starts_with("Cannot "));
+    let file = tree(json!({ "path": "/output/a.txt" }));
+    assert_eq!(
+        file,
+        text(&sandbox, "list_files", json!({ "path": "/output/a.txt", "pattern": "**" }))
     );
 }
 

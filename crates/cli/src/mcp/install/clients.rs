@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::Edit;
 use super::place::{Base, Place};
+use crate::failure::{Failure, USAGE};
 
 /// A program that starts servers of the Model Context Protocol.
 pub(super) struct Client {
@@ -63,6 +64,21 @@ pub(super) enum Deny {
     By { project: Option<Place>, user: Place, edits: fn(&str) -> Vec<Edit>, left: &'static str },
     /// Not by settings, for this reason.
     Cannot(&'static str),
+}
+
+impl Client {
+    /// Returns where servers are listed, of the user or of a project.
+    pub(super) fn place(&self, user: bool) -> Result<Place, Failure> {
+        match (user, self.project, self.user) {
+            (false, Some(place), _) => Ok(place),
+            // Without files of a project there is only one place.
+            (true, _, Some(place)) | (false, None, Some(place)) => Ok(place),
+            _ => {
+                let text = format!("{} has no settings of that kind", self.title);
+                Err(Failure::message(USAGE, text))
+            }
+        }
+    }
 }
 
 impl Shape {

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::Edit;
 use super::jsonc::{self, Kind, Node};
+use super::{Edit, To};
 
 /// Returns the text with the changes made, or why that cannot be done safely.
 pub(super) fn apply(text: &str, edits: &[Edit]) -> Result<String, String> {
@@ -14,11 +14,20 @@ pub(super) fn apply(text: &str, edits: &[Edit]) -> Result<String, String> {
     for edit in edits {
         let node = jsonc::parse(&text)?;
         let mut expected = node.value();
-        let wanted = wanted(&mut expected, edit)?;
-        if expected == node.value() {
+        let found = edit.path.iter().try_fold(&expected, |at, key| at.get(key));
+        if edit.is_idle(found) {
             continue;
         }
-        let changed = set(&text, &node, &edit.path, &wanted)?;
+        let changed = if let To::Gone(_) = edit.to {
+            remove(&mut expected, &edit.path);
+            cut(&text, &node, &edit.path)?
+        } else {
+            let wanted = wanted(&mut expected, edit)?;
+            if expected == node.value() {
+                continue;
+            }
+            set(&text, &node, &edit.path, &wanted)?
+        };
         // What was meant is what is there now, and nothing else changed.
         match jsonc::parse(&changed) {
             Ok(node) if node.value() == expected => text = changed,
@@ -40,6 +49,63 @@ fn wanted(root: &mut Value, edit: &Edit) -> Result<Value, String> {
     }
     *at = edit.result(at)?;
     Ok(at.clone())
+}
+
+/// Takes a member out of a value.
+fn remove(root: &mut Value, path: &[String]) {
+    let Some((last, above)) = path.split_last() else { return };
+    let object = above.iter().try_fold(root, |at, key| at.get_mut(key));
+    if let Some(object) = object.and_then(Value::as_object_mut) {
+        object.remove(last);
+    }
+}
+
+/// Returns the text without the member at `path`, its comma, and the line that it stood on
+/// alone.
+fn cut(text: &str, root: &Node, path: &[String]) -> Result<String, String> {
+    let gone = || "it is written in a way that cannot be changed safely".to_owned();
+    let (last, above) = path.split_last().ok_or_else(gone)?;
+    let mut node = root;
+    for (depth, key) in above.iter().enumerate() {
+        let Kind::Object(members) = &node.kind else { return Err(not_an_object(&path[..depth])) };
+        node = &members.iter().find(|member| &member.key == key).ok_or_else(gone)?.value;
+    }
+    let Kind::Object(members) = &node.kind else { return Err(not_an_object(above)) };
+    let at = members.iter().position(|member| &member.key == last).ok_or_else(gone)?;
+    let member = &members[at];
+    let (mut start, mut end) = (member.start, member.value.span.end);
+    let close = node.span.end - 1;
+    let mut out = text.to_owned();
+    let before = at.checked_sub(1).map(|at| members[at].value.span.end);
+    match (comma_after(text, end, close), before) {
+        (Some(comma), _) if text[end..comma].trim().is_empty() => end = comma + 1,
+        (None, Some(before)) => {
+            let comma = comma_after(text, before, start).ok_or_else(gone)?;
+            out.replace_range(comma..=comma, " ");
+            if text[comma + 1..start].trim().is_empty() {
+                start = comma;
+            }
+        }
+        (None, None) => {}
+        (Some(_), _) => return Err(gone()),
+    }
+    if members.len() == 1 && text[node.span.start + 1..start].trim().is_empty() {
+        if text[end..close].trim().is_empty() {
+            (start, end) = (node.span.start + 1, close);
+        }
+    } else if starts_line(text, start) {
+        let blanks =
+            text[end..close].len() - text[end..close].trim_start_matches([' ', '\t']).len();
+        let rest = &text[end + blanks..close];
+        let line_end =
+            if rest.starts_with("\r\n") { 2 } else { usize::from(rest.starts_with('\n')) };
+        if line_end > 0 {
+            end += blanks + line_end;
+            start -= line_indent(text, start).len();
+        }
+    }
+    out.replace_range(start..end, "");
+    Ok(out)
 }
 
 fn not_an_object(path: &[String]) -> String {
@@ -276,6 +342,49 @@ mod tests {
         for (before, after) in cases {
             assert_eq!(apply(before, &[entry()]).unwrap(), after.unwrap_or(before));
         }
+    }
+
+    #[test]
+    fn what_was_added_is_taken_out_and_everything_else_stays() {
+        let cases = [
+            "{}\n",
+            "{\"a\": 1}",
+            "{\n\t\"b\": 1,\n\t\"a\": [1,2]\n}",
+            "// top\n{\n  \"mcpServers\": {\n    \"x\": {}, // of x\n    \"y\": 1\n  },\n  /* last */\n}\n",
+            "{\n  \"mcpServers\": {\n    // none yet\n  }\n}",
+            "{\r\n  \"mcpServers\": { \"x\": 1 }\r\n}\r\n",
+        ];
+        for before in cases {
+            let deny = Edit::add(&["permissions", "deny"], &["Bash"]);
+            let made = [entry(), deny];
+            let installed = apply(before, &made).unwrap();
+            let undone: Vec<Edit> = made.iter().map(Edit::undone).collect();
+            let after = apply(&installed, &undone).unwrap();
+            let mut want = jsonc::parse(before).unwrap().value();
+            let object = want.as_object_mut().unwrap();
+            object.entry("mcpServers").or_insert(json!({}));
+            object.insert("permissions".to_owned(), json!({ "deny": [] }));
+            assert_eq!(jsonc::parse(&after).unwrap().value(), want, "{before}\n{after}");
+            for comment in ["// top", "// of x", "/* last */", "// none yet"] {
+                assert_eq!(before.contains(comment), after.contains(comment), "{after}");
+            }
+            assert_eq!(apply(&after, &undone).unwrap(), after, "a second time");
+        }
+        let cases = [
+            ("{\"mcpServers\": {\"zonekeep\": 1, \"y\": 2}}", "{\"mcpServers\": { \"y\": 2}}"),
+            ("{\"mcpServers\": {\"y\": 2, \"zonekeep\": 1}}", "{\"mcpServers\": {\"y\": 2}}"),
+            (
+                "{\n  \"mcpServers\": {\n    \"zonekeep\": 1,\n    \"y\": 2\n  }\n}",
+                "{\n  \"mcpServers\": {\n    \"y\": 2\n  }\n}",
+            ),
+            ("{\n  \"mcpServers\": {\n    \"zonekeep\": 1\n  }\n}", "{\n  \"mcpServers\": {}\n}"),
+        ];
+        let gone = Edit { path: entry().path, to: To::Gone(None) };
+        for (before, after) in cases {
+            assert_eq!(apply(before, std::slice::from_ref(&gone)).unwrap(), after);
+        }
+        let other = "{\"mcpServers\": {\"zonekeep\": {\"command\": \"mine\"}}}";
+        assert_eq!(apply(other, &[entry().undone()]).unwrap(), other, "another value stays");
     }
 
     #[test]

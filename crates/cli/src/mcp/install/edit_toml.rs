@@ -3,7 +3,7 @@
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table};
 
-use super::Edit;
+use super::{Edit, To};
 
 /// Returns the text with the changes made, or why that cannot be done safely.
 pub(super) fn apply(text: &str, edits: &[Edit]) -> Result<String, String> {
@@ -23,7 +23,11 @@ pub(super) fn apply(text: &str, edits: &[Edit]) -> Result<String, String> {
 fn set(root: &mut Table, edit: &Edit) -> Result<bool, String> {
     let Some((last, above)) = edit.path.split_last() else { return Ok(false) };
     let mut table: &mut dyn toml_edit::TableLike = root;
+    let removes = matches!(edit.to, To::Gone(_) | To::Without(_));
     for (depth, key) in above.iter().enumerate() {
+        if removes && !table.contains_key(key) {
+            return Ok(false);
+        }
         let item = table.entry(key).or_insert_with(|| {
             let mut table = Table::new();
             // Only what holds values gets a header.
@@ -33,10 +37,18 @@ fn set(root: &mut Table, edit: &Edit) -> Result<bool, String> {
         let path = edit.path[..=depth].join(".");
         table = item.as_table_like_mut().ok_or_else(|| format!("'{path}' in it is not a table"))?;
     }
-    let before = table.get(last).map(to_json).unwrap_or(Value::Null);
+    let before = table.get(last).map(to_json);
+    if edit.is_idle(before.as_ref()) {
+        return Ok(false);
+    }
+    let before = before.unwrap_or(Value::Null);
     let after = edit.result(&before)?;
     if before == after {
         return Ok(false);
+    }
+    if let To::Gone(_) = edit.to {
+        table.remove(last);
+        return Ok(true);
     }
     match table.get_mut(last) {
         // Comments beside a value stay.

@@ -21,6 +21,7 @@ mod edit_toml;
 mod file;
 mod jsonc;
 mod place;
+pub(crate) mod uninstall;
 
 use clients::{CLIENTS, Client, Deny, Format, Start};
 use file::Settings;
@@ -77,6 +78,10 @@ enum To {
     Value(Value),
     /// A list that has these too.
     With(Vec<String>),
+    /// Nothing; where a value is given, only if it stands there.
+    Gone(Option<Value>),
+    /// A list without these.
+    Without(Vec<String>),
 }
 
 impl Edit {
@@ -89,11 +94,37 @@ impl Edit {
         Edit { path: path.iter().map(ToString::to_string).collect(), to: To::With(items) }
     }
 
-    /// Returns what stands there afterwards.
+    /// Returns the edit that takes this one back.
+    fn undone(&self) -> Self {
+        let to = match &self.to {
+            To::Value(value) => To::Gone(Some(value.clone())),
+            To::With(items) => To::Without(items.clone()),
+            other => other.clone(),
+        };
+        Edit { path: self.path.clone(), to }
+    }
+
+    /// Returns whether it adds nothing.
+    fn removes(&self) -> bool {
+        matches!(self.to, To::Gone(_) | To::Without(_))
+    }
+
+    /// Returns whether there is nothing to take back in what stands there.
+    fn is_idle(&self, before: Option<&Value>) -> bool {
+        match (&self.to, before) {
+            (To::Gone(Some(own)), Some(found)) => own != found,
+            (To::Gone(_) | To::Without(_), None) => true,
+            _ => false,
+        }
+    }
+
+    /// Returns what stands there afterwards; null is nothing.
     fn result(&self, before: &Value) -> Result<Value, String> {
-        let items = match &self.to {
+        let (items, adds) = match &self.to {
             To::Value(value) => return Ok(value.clone()),
-            To::With(items) => items,
+            To::Gone(_) => return Ok(Value::Null),
+            To::With(items) => (items, true),
+            To::Without(items) => (items, false),
         };
         let mut list = match before {
             Value::Null => Vec::new(),
@@ -101,7 +132,9 @@ impl Edit {
             _ => return Err(format!("'{}' in it is not a list", self.path.join("."))),
         };
         for item in items.iter().map(|item| Value::from(item.as_str())) {
-            if !list.contains(&item) {
+            if !adds {
+                list.retain(|held| *held != item);
+            } else if !list.contains(&item) {
                 list.push(item);
             }
         }
@@ -120,11 +153,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     let Some(client) = clients::find(&args.client) else {
         return Err(Failure::message(USAGE, format!("'{}' is not a client", args.client)));
     };
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    if args.name.is_empty() || args.name.len() > 64 || !args.name.chars().all(plain) {
-        return Err(Failure::message(USAGE, format!("--name cannot be '{}'", args.name))
-            .hint("write letters, digits, '-' and '_'"));
-    }
+    check_name(&args.name)?;
     let dir = project_dir(args.project.as_deref())?;
     let changes = changes(&args, client, &dir)?;
     if args.print {
@@ -137,15 +166,29 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     install(&args, client, &dir, &changes)
 }
 
+/// Checks what a client is to call the server.
+fn check_name(name: &str) -> Result<(), Failure> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    match !name.is_empty() && name.len() <= 64 && name.chars().all(plain) {
+        true => Ok(()),
+        false => Err(Failure::message(USAGE, format!("--name cannot be '{name}'"))
+            .hint("write letters, digits, '-' and '_'")),
+    }
+}
+
+/// Adds a change, to that of the same file where there is one.
+fn join(changes: &mut Vec<Change>, more: Option<Change>) {
+    let Some(more) = more else { return };
+    match changes.iter_mut().find(|change| change.path == more.path) {
+        Some(change) => change.edits.extend(more.edits),
+        None => changes.push(more),
+    }
+}
+
 /// Returns what is to be done, a file each.
 fn changes(args: &Args, client: &Client, dir: &Path) -> Result<Vec<Change>, Failure> {
     let title = client.title;
-    let place = match (args.user, client.project, client.user) {
-        (false, Some(place), _) => place,
-        // Without files of a project there is only one place.
-        (true, _, Some(place)) | (false, None, Some(place)) => place,
-        _ => return Err(Failure::message(USAGE, format!("{title} has no settings of that kind"))),
-    };
+    let place = client.place(args.user)?;
     let (command, arguments) = command_line(args, client, dir, place)?;
     let entry = client.shape.entry(&command, &arguments);
     let edits = vec![Edit::set(&[client.key, &args.name], entry)];
@@ -161,10 +204,7 @@ fn changes(args: &Args, client: &Client, dir: &Path) -> Result<Vec<Change>, Fail
         };
         let place = project.filter(|_| !args.user).unwrap_or(*user);
         let (path, edits) = (place.path(dir)?, edits(&args.name));
-        match changes.iter_mut().find(|change| change.path == path) {
-            Some(change) => change.edits.extend(edits),
-            None => changes.push(Change { place, path, edits }),
-        }
+        join(&mut changes, Some(Change { place, path, edits }));
     }
     Ok(changes)
 }
@@ -218,6 +258,35 @@ fn snippet(client: &Client, change: &Change) -> Result<String, Failure> {
     text.map_err(|why| Failure::message(UNSAFE, why))
 }
 
+/// A change with the settings as they are, and the text that they become.
+type Todo<'c> = (&'c Change, Settings, String);
+
+/// Returns the changes that change something.
+fn apply<'c>(client: &Client, changes: &'c [Change]) -> Result<Vec<Todo<'c>>, Failure> {
+    let mut todo = Vec::new();
+    for change in changes {
+        let settings = Settings::read(&change.path)?;
+        let applied = match client.format {
+            _ if settings.text.is_empty() && change.edits.iter().all(Edit::removes) => continue,
+            Format::Json => edit_json::apply(&settings.text, &change.edits),
+            Format::Toml => edit_toml::apply(&settings.text, &change.edits),
+        };
+        let text = match applied {
+            Ok(text) => text,
+            Err(why) => {
+                output::text(&visible(&by_hand(client, change)?))?;
+                let shown = change.path.display();
+                return Err(Failure::message(UNSAFE, format!("{shown} is left as it is: {why}"))
+                    .hint("put the lines above into it by hand"));
+            }
+        };
+        if text != settings.text {
+            todo.push((change, settings, text));
+        }
+    }
+    Ok(todo)
+}
+
 /// Shows what is to be done, asks, and does it.
 fn install(
     args: &Args,
@@ -225,43 +294,38 @@ fn install(
     dir: &Path,
     changes: &[Change],
 ) -> Result<ExitCode, Failure> {
-    let mut todo = Vec::new();
-    for change in changes {
-        let settings = Settings::read(&change.path)?;
-        let applied = match client.format {
-            Format::Json => edit_json::apply(&settings.text, &change.edits),
-            Format::Toml => edit_toml::apply(&settings.text, &change.edits),
-        };
-        let text = match applied {
-            Ok(text) => text,
-            Err(why) => {
-                output::text(&visible(&snippet(client, change)?))?;
-                let shown = change.path.display();
-                return Err(Failure::message(UNSAFE, format!("{shown} is left as it is: {why}"))
-                    .hint("put the lines above into it by hand"));
-            }
-        };
-        if text != settings.text {
-            show(&settings, &text)?;
-            todo.push((change, settings, text));
-        }
-    }
+    let todo = apply(client, changes)?;
     if todo.is_empty() {
         output::text(&format!("{} is set up already; nothing was changed.", client.title))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let leads_out = |(change, settings, _): &&(&Change, Settings, String)| {
+    write(client, dir, changes, &todo, args.yes)?;
+    next(args, client, dir)
+}
+
+/// Shows changes, asks, and writes them.
+fn write(
+    client: &Client,
+    dir: &Path,
+    changes: &[Change],
+    todo: &[Todo<'_>],
+    yes: bool,
+) -> Result<(), Failure> {
+    for (_, settings, text) in todo {
+        show(settings, text)?;
+    }
+    let leads_out = |(change, settings, _): &&Todo<'_>| {
         change.place.is_in_project() && !settings.real.starts_with(dir)
     };
-    if let Some((_, settings, _)) = todo.iter().find(leads_out).filter(|_| args.yes) {
+    if let Some((_, settings, _)) = todo.iter().find(leads_out).filter(|_| yes) {
         let text = format!("a link in the project leads to {}", settings.real.display());
         return Err(Failure::message(UNSAFE, text)
             .hint("nothing was written; run it without --yes in a terminal, to be asked"));
     }
-    if !args.yes && !ask(client, changes)? {
+    if !yes && !ask(client, changes)? {
         return Err(Failure::message(NEGATIVE, "nothing was written"));
     }
-    for (change, settings, text) in &todo {
+    for (change, settings, text) in todo {
         let usual = if change.place.is_in_project() { 0o666 } else { 0o600 };
         let backup = settings.replace(text, usual)?;
         output::text(&visible(&format!("wrote {}", settings.real.display())))?;
@@ -269,7 +333,16 @@ fn install(
             output::text(&visible(&format!("kept the old one as {}", backup.display())))?;
         }
     }
-    next(args, client, dir)
+    Ok(())
+}
+
+/// Returns what somebody has to write into a file, or to take out of it.
+fn by_hand(client: &Client, change: &Change) -> Result<String, Failure> {
+    if !change.edits.iter().all(Edit::removes) {
+        return snippet(client, change);
+    }
+    let names = change.edits.iter().map(|edit| edit.path.join(".")).collect::<Vec<_>>();
+    Ok(format!("take out: {}", names.join(", ")))
 }
 
 /// Shows the change of one file.
@@ -288,7 +361,7 @@ fn ask(client: &Client, changes: &[Change]) -> Result<bool, Failure> {
     let Ok(mut tty) = OpenOptions::new().read(true).write(true).open("/dev/tty") else {
         for change in changes {
             output::text(&visible(&format!("This belongs in {}:", change.path.display())))?;
-            output::text(&visible(&snippet(client, change)?))?;
+            output::text(&visible(&by_hand(client, change)?))?;
         }
         return Err(Failure::message(
             UNSAFE,

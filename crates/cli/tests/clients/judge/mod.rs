@@ -14,7 +14,7 @@ pub(crate) use agents::task;
 pub(crate) use suite::conformance;
 
 /// The tools, as a client without a worker file sees them.
-pub(crate) const TOOLS: [&str; 11] = [
+pub(crate) const TOOLS: [&str; 13] = [
     "read_file",
     "write_file",
     "edit_file",
@@ -24,6 +24,8 @@ pub(crate) const TOOLS: [&str; 11] = [
     "move_file",
     "copy_file",
     "file_info",
+    "read_many",
+    "tree",
     "shell",
     "shell_job",
 ];
@@ -158,7 +160,7 @@ fn hello(project: &Project, steps: &Steps, era: Era) {
 fn files(steps: &Steps) {
     let entry = |name: &str| json!({ "name": name, "type": "directory" });
     let list = json!({
-        "content": [{ "type": "text", "text": "ask\nnotes\nout" }],
+        "content": [{ "type": "text", "text": "ask/\nnotes/\nout/" }],
         "structuredContent": {
             "path": "/", "entries": [entry("ask"), entry("notes"), entry("out")],
             "total": 3, "truncated": false,
@@ -203,7 +205,7 @@ fn mistakes(steps: &Steps) {
             "unknown tool",
             "no_tool",
             "Cannot use 'launch_rocket': the tool is not available.\nAvailable tools: copy_file, \
-             delete_file, edit_file, file_info, list_files, move_file, read_file, search_files and 3 more",
+             delete_file, edit_file, file_info, list_files, move_file, read_file, read_many and 5 more",
         ),
         (
             "unknown argument",

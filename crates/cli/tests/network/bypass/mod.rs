@@ -15,6 +15,7 @@ mod dns;
 mod load;
 mod mismatch;
 mod names;
+mod profiles;
 mod protocols;
 mod records;
 mod secrets;

@@ -17,6 +17,26 @@ mod web;
 /// The longest that a refusal may take beyond what the client takes anyway.
 const AT_ONCE: Duration = Duration::from_secs(5);
 
+fn recipes() -> String {
+    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/recipes.md");
+    std::fs::read_to_string(guide).unwrap()
+}
+
+/// Returns the command of a recipe that begins like this.
+fn shown(start: &str) -> String {
+    let guide = recipes();
+    let command = guide.lines().filter_map(|line| line.strip_prefix("$ "));
+    command.into_iter().find(|line| line.starts_with(start)).unwrap().to_owned()
+}
+
+/// Returns the project file of a recipe.
+fn recipe(title: &str) -> String {
+    let guide = recipes();
+    let (_, after) = guide.split_once(&format!("## {title}\n")).unwrap();
+    let (_, block) = after.split_once("```yaml\n").unwrap();
+    block.split_once("```").unwrap().0.to_owned()
+}
+
 /// How a client finds its way out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ways {

@@ -231,6 +231,8 @@ mod tests {
             watch: None,
             rules: ZoneRules::default(),
             prove: false,
+            calls: Default::default(),
+            dialers: 0,
         };
         let fixed = [Guarded {
             host: "/host/out/.git".into(),

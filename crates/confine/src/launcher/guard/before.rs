@@ -10,6 +10,8 @@ use super::sieve::Class;
 
 /// The largest file that is kept in memory.
 pub(super) const MAX_KEPT: usize = 1024 * 1024;
+/// How many files are looked at when a command has ended; for more, everything is.
+const MAX_SEEN: usize = 100_000;
 /// How much is kept in memory in all.
 const MAX_ALL: usize = 64 * 1024 * 1024;
 
@@ -84,12 +86,32 @@ pub(super) struct Before {
     /// Directories among them that the user made while commands could have been running:
     /// they are not read-only.
     loose: HashSet<Identity>,
+    /// Files that are too large to be kept, by what changes with their content: the time
+    /// of the last change cannot be set.
+    versions: HashMap<Place, Version>,
     /// Files whose content counts, and how they were found.
     seen: HashMap<Place, (Vec<RelPath>, Class)>,
     size: usize,
 }
 
+/// The inode of a file, its size and the time of its last change.
+type Version = (u64, i64, (i64, u64));
+
+fn version(stat: &Stat) -> Version {
+    (stat.st_ino, stat.st_size, (stat.st_ctime, stat.st_ctime_nsec))
+}
+
 impl Before {
+    /// Remembers a file without its content.
+    pub(super) fn note_version(&mut self, zone: usize, path: &RelPath, stat: &Stat) {
+        self.versions.insert((zone, path.clone()), version(stat));
+    }
+
+    /// Returns whether a file is remembered without its content, and has not changed.
+    pub(super) fn is_version(&self, zone: usize, path: &RelPath, stat: &Stat) -> bool {
+        self.versions.get(&(zone, path.clone())) == Some(&version(stat))
+    }
+
     pub(super) fn know(&mut self, id: Option<Identity>) {
         self.known.extend(id);
     }
@@ -114,6 +136,22 @@ impl Before {
         for What::File(bytes) | What::Link(bytes) in [kept.before, kept.last].into_iter().flatten()
         {
             self.size = self.size.saturating_sub(bytes.len());
+        }
+    }
+
+    /// Compares later changes of a path with a version that was accepted.
+    pub(super) fn rebase(
+        &mut self,
+        zone: usize,
+        path: &RelPath,
+        id: Option<Identity>,
+        stat: &Stat,
+        what: Option<What>,
+    ) {
+        self.forget(zone, path);
+        let kept = what.is_some_and(|what| self.keep(zone, path, id, stat, what));
+        if !kept {
+            self.note_version(zone, path, stat);
         }
     }
 
@@ -170,9 +208,20 @@ impl Before {
         }
     }
 
-    /// Notes a file whose content counts.
-    pub(super) fn see(&mut self, zone: usize, path: &RelPath, bares: &[RelPath], class: Class) {
-        self.seen.insert((zone, path.clone()), (bares.to_vec(), class));
+    /// Notes a file whose content counts; returns whether there is room for it.
+    pub(super) fn see(
+        &mut self,
+        zone: usize,
+        path: &RelPath,
+        bares: &[RelPath],
+        class: Class,
+    ) -> bool {
+        let place = (zone, path.clone());
+        let has_room = self.seen.len() < MAX_SEEN || self.seen.contains_key(&place);
+        if has_room {
+            self.seen.insert(place, (bares.to_vec(), class));
+        }
+        has_room
     }
 
     /// Returns all files whose content counts.

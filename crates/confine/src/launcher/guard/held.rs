@@ -13,7 +13,7 @@ use zonekeep_policy::path::{RelPath, escape};
 
 use super::Zone;
 use crate::quarantine::{Entry, Item, Kind, Room, Store};
-use crate::report::Caught;
+use crate::report::{Caught, Fate};
 
 /// How many files are held open.
 const MAX_OPEN: usize = 256;
@@ -57,6 +57,7 @@ struct Holding {
     zone: usize,
     path: RelPath,
     pattern: String,
+    fate: Fate,
     /// Why it is still there.
     stuck: Option<String>,
     failed: Option<String>,
@@ -71,6 +72,8 @@ struct Holding {
 #[derive(Debug)]
 pub(super) struct Held {
     quarantine: PathBuf,
+    /// The host paths of the zones, which share a part of the quarantine.
+    zones: Vec<PathBuf>,
     holdings: Vec<Holding>,
     index: HashMap<(usize, RelPath), usize>,
     open: usize,
@@ -87,9 +90,10 @@ pub(super) struct Held {
 pub(super) struct Ticket(Option<usize>);
 
 impl Held {
-    pub(super) fn new(quarantine: &Path) -> Self {
+    pub(super) fn new(quarantine: &Path, zones: Vec<PathBuf>) -> Self {
         Held {
             quarantine: quarantine.to_owned(),
+            zones,
             holdings: Vec::new(),
             index: HashMap::new(),
             open: 0,
@@ -101,8 +105,15 @@ impl Held {
     }
 
     /// Notes that a path is caught.
-    pub(super) fn catch(&mut self, zone: usize, path: &RelPath, pattern: &str) -> Ticket {
+    pub(super) fn catch(
+        &mut self,
+        zone: usize,
+        path: &RelPath,
+        pattern: &str,
+        fate: Fate,
+    ) -> Ticket {
         if let Some(&number) = self.index.get(&(zone, path.clone())) {
+            self.holdings[number].fate = fate;
             (self.holdings[number].stuck, self.holdings[number].failed) = (None, None);
             return Ticket(Some(number));
         }
@@ -115,6 +126,7 @@ impl Held {
             zone,
             path: path.clone(),
             pattern: pattern.to_owned(),
+            fate,
             stuck: None,
             failed: None,
             lost: None,
@@ -191,7 +203,7 @@ impl Held {
                     _ => older,
                 };
                 let Some(file) = file else { continue };
-                let room = self.room.get_or_insert_with(|| Room::of(quarantine));
+                let room = self.room.get_or_insert_with(|| Room::of(quarantine, &self.zones));
                 let copied = store(&mut holding.store, quarantine, room)
                     .and_then(|store| slot.content.copy(&file, store, &mut self.bytes, room));
                 match copied {
@@ -212,11 +224,12 @@ impl Held {
         let quarantine = &self.quarantine;
         for holding in self.holdings.drain(..) {
             let Some(zone) = zones.get(holding.zone) else { continue };
-            let room = self.room.get_or_insert_with(|| Room::of(quarantine));
+            let room = self.room.get_or_insert_with(|| Room::of(quarantine, &self.zones));
             caught.push(holding.finish(zone, quarantine, room));
         }
         if self.more > 0 {
             caught.push(Caught {
+                fate: Fate::Undone,
                 path: String::new(),
                 pattern: String::new(),
                 id: None,
@@ -254,6 +267,7 @@ impl Holding {
     fn finish(mut self, zone: &Zone, quarantine: &Path, room: &mut Room) -> Caught {
         let host = join(zone.host.as_os_str().as_bytes(), &self.path);
         let mut caught = Caught {
+            fate: self.fate,
             path: escape(&host),
             pattern: self.pattern.clone(),
             id: None,

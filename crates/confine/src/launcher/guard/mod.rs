@@ -19,21 +19,27 @@
 
 mod before;
 mod descent;
+mod directories;
 mod held;
+mod history;
 mod judge;
 mod keys;
 mod leads;
+mod objects;
+mod references;
 mod rules;
 mod sieve;
 mod take;
 mod walk;
 mod watches;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+use std::ffi::OsStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::event::epoll;
 use rustix::fs::{AtFlags, Mode, OFlags, statat};
@@ -45,10 +51,13 @@ use rustix::time::{
 use zonekeep_policy::path::RelPath;
 
 use self::before::Before;
+use self::directories::Directories;
 use self::held::Held;
+use self::history::{History, Maker};
+use self::judge::Ward;
 use self::keys::Keys;
 use self::rules::Rules;
-use self::sieve::Class;
+use self::sieve::{Class, Sieve};
 use self::walk::View;
 use self::watches::{Event, Number, Watches};
 use super::tree::Fixed;
@@ -66,6 +75,8 @@ const MAX_EVENTS: usize = 20_000;
 /// How long a file may look bad while it is being written, and how long the
 /// keeper waits before it looks again at what it could not take away.
 const PATIENCE: Duration = Duration::from_millis(50);
+/// How long a file that may become one of a commit may be written.
+const WRITING: Duration = Duration::from_secs(1);
 /// How long it waits before it looks whether commands of others still run.
 const WAIT: Duration = Duration::from_millis(20);
 /// How much time lies between two looks at everything, when events get lost.
@@ -102,12 +113,25 @@ pub(crate) struct Guard {
     before: Before,
     held: Held,
     keys: Keys,
+    /// Directories that have `.git` in them.
+    work_trees: HashSet<(usize, RelPath)>,
+    /// Those among them that were found while commands could run, and are not in the
+    /// history yet.
+    found_trees: Vec<(usize, RelPath)>,
+    directories: Directories,
+    /// Guarded directories that commands made, whose files are judged one by one.
+    made: BTreeSet<(usize, RelPath)>,
+    /// The commits that commands did not make.
+    history: History,
     fixed: Vec<Fixed>,
     /// Whether what is fixed is read-only for commands.
     has_own_tree: bool,
     git_may_configure: bool,
     /// The caller's home directory.
     home: PathBuf,
+    quarantine: PathBuf,
+    /// When the command began.
+    since: SystemTime,
     later: Vec<Later>,
     /// Directories that were not where they were thought to be, and when to look
     /// everywhere if nothing has led to them until then.
@@ -122,6 +146,8 @@ pub(crate) struct Guard {
     between: bool,
     /// Whether changes are left unread until those of other sessions have ended.
     waits: bool,
+    /// Whether the command has ended, and its whole change is judged.
+    settles: bool,
     timer: OwnedFd,
     poll: OwnedFd,
     buffer: Vec<MaybeUninit<u8>>,
@@ -132,7 +158,9 @@ impl Guard {
     pub(crate) fn start(plan: &Plan, watch: &Watch, quiet: Option<Quiet>) -> Result<Self, Trouble> {
         let what = || "watch the writable directories".to_owned();
         // What a command plants must be removed, and what is removed must be kept.
-        Room::of(&watch.quarantine).check().during(|| "guard files".to_owned())?;
+        let zones = zones(plan)?;
+        let hosts: Vec<PathBuf> = zones.iter().map(|zone| zone.host.clone()).collect();
+        Room::of(&watch.quarantine, &hosts).check().during(|| "guard files".to_owned())?;
         let (watches, failed) = Watches::new();
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags).during(what)?;
@@ -142,16 +170,23 @@ impl Guard {
             epoll::add(&poll, fd, data, epoll::EventFlags::IN).during(what)?;
         }
         let mut guard = Guard {
-            zones: zones(plan)?,
-            rules: Rules::new(&watch.patterns),
+            zones,
+            rules: Rules::new(&watch.guards),
             watches,
             before: Before::default(),
-            held: Held::new(&watch.quarantine),
+            held: Held::new(&watch.quarantine, hosts),
             keys: Keys::default(),
+            work_trees: HashSet::new(),
+            found_trees: Vec::new(),
+            directories: Directories::default(),
+            made: BTreeSet::new(),
+            history: History::new(&watch.git, &watch.quarantine, Sieve::new(&watch.guards)),
             fixed: Vec::new(),
             has_own_tree: plan.backend.has_own_tree(),
             git_may_configure: watch.git_may_configure,
             home: watch.home.clone(),
+            quarantine: watch.quarantine.clone(),
+            since: SystemTime::now(),
             later: Vec::new(),
             strays: Vec::new(),
             must_sweep: false,
@@ -161,6 +196,7 @@ impl Guard {
             quiet: quiet.filter(|_| plan.backend != Backend::None),
             between: false,
             waits: false,
+            settles: false,
             timer,
             poll,
             buffer: vec![MaybeUninit::uninit(); 64 * 1024],
@@ -170,6 +206,11 @@ impl Guard {
         }
         guard.walk_all(View::Start);
         guard.walk_for_more(View::Start);
+        let hosts: Vec<PathBuf> = guard.zones.iter().map(|zone| zone.host.clone()).collect();
+        let hosts = hosts.iter().map(PathBuf::as_path);
+        let alone = guard.quiet.as_ref().is_some_and(|quiet| !quiet.others_run(hosts));
+        let session = guard.quiet.as_ref().map_or(0, Quiet::own);
+        guard.history.start(alone, session);
         let mut seen = BTreeSet::new();
         guard.fixed.retain(|path| seen.insert((path.zone.clone(), path.below.clone())));
         Ok(guard)
@@ -231,6 +272,13 @@ impl Guard {
                 self.walk_for_more(View::Between);
             }
             self.keys.relock();
+            // The record of one that a command of another sandbox made says so.
+            for (zone, path) in std::mem::take(&mut self.found_trees) {
+                if let Some(tree) = self.host_path(zone, &path) {
+                    self.history.add(&tree, Maker::User);
+                }
+            }
+            self.directories.end_command();
         });
         self.quiet = Some(quiet);
         self.between = taken != Err(Runs::Own);
@@ -240,6 +288,10 @@ impl Guard {
     /// Takes in all that has changed before a command starts, however much it is.
     pub(crate) fn take_all_in(&mut self) {
         let since = Instant::now();
+        self.since = SystemTime::now();
+        if self.take_in(true).is_ok() {
+            self.history.take_in();
+        }
         while self.take_in(true).is_ok() && self.watches.has_more() && since.elapsed() < SETTLE {}
         self.set_timer();
     }
@@ -269,6 +321,10 @@ impl Guard {
         let since = Instant::now();
         (self.between, self.waits) = (false, false);
         while self.act(View::Passing) && since.elapsed() < SETTLE {}
+        self.settles = true;
+        for (zone, path) in std::mem::take(&mut self.found_trees) {
+            self.add_made_tree(zone, &path);
+        }
         // What is not read now could pass for the user's later.
         self.must_sweep |= self.watches.has_more();
         // Whoever has a file open, or another name of it, can change it unseen:
@@ -282,16 +338,52 @@ impl Guard {
             bares: bares.clone(),
             class: *class,
         });
-        let seen: Vec<Later> = seen.collect();
+        let mut seen: Vec<Later> = seen.collect();
+        // A directory before its files: it is caught as a whole.
+        seen.sort_by(|a, b| (a.zone, &a.path).cmp(&(b.zone, &b.path)));
         self.later.extend(seen);
         self.look_again(|_| true);
         self.must_sweep |= self.keys.met() || self.watches.any_lost();
         if self.must_sweep || self.unwatched.is_some() {
             self.sweep(View::Whole);
         }
+        self.settles = false;
+        self.remove_empty();
         self.keys.relock();
         self.set_timer();
+        self.directories.end_command();
+        self.history.end_command();
         self.held.settle(&self.zones)
+    }
+
+    /// Returns where a path below a zone is on the host.
+    fn host_path(&self, zone: usize, path: &RelPath) -> Option<PathBuf> {
+        let zone = self.zones.get(zone)?;
+        Some(zone.host.join(OsStr::from_bytes(path.as_bytes())))
+    }
+
+    /// Notes a directory with `.git` in it. One that was there before commands ran brings
+    /// the commits that it has.
+    fn add_work_tree(&mut self, zone: usize, path: &RelPath, view: View) {
+        if !self.work_trees.insert((zone, path.clone())) {
+            return;
+        }
+        match self.host_path(zone, path) {
+            Some(tree) if view.trusts() => self.history.add(&tree, Maker::User),
+            // By the end it has the commits that the command brings in.
+            _ if !self.settles => self.found_trees.push((zone, path.clone())),
+            _ => self.add_made_tree(zone, path),
+        }
+    }
+
+    /// Adds a work tree that a command made, when the command has ended.
+    fn add_made_tree(&mut self, zone: usize, path: &RelPath) {
+        let Some(tree) = self.host_path(zone, path) else { return };
+        let Some(Zone { host, .. }) = self.zones.get(zone) else { return };
+        match self.directories.is_new(host, path) {
+            true => self.history.add_clone(&tree, host),
+            false => self.history.add(&tree, Maker::Command),
+        }
     }
 
     /// Does the same for the last time: nothing runs any more.
@@ -313,12 +405,17 @@ impl Guard {
 
     fn handle(&mut self, event: &Event, view: View) {
         let Some(node) = self.watches.node_mut(event.watch) else { return };
+        let new_tree =
+            event.name.eq_ignore_ascii_case(b".git").then(|| (node.zone, node.path.clone()));
         let becomes_repository = node.marks.see(&event.name)
             && node.marks.are_of_a_repository()
             && !node.bares.iter().any(RelPath::is_root)
             && !node.path.file_name().is_some_and(|name| name.eq_ignore_ascii_case(b".git"));
         let (zone, trail, mut bares) = (node.zone, node.trail.clone(), node.bares.clone());
         let path = node.path.clone();
+        if let Some((zone, path)) = new_tree {
+            self.add_work_tree(zone, &path, view);
+        }
         let Some(root) = self.zones.get(zone).map(|zone| zone.root.as_fd()) else { return };
         let dir = match self.keys.below(root, &path) {
             Ok(dir) if self.watches.is(event.watch, dir.as_fd()) => dir,
@@ -368,7 +465,7 @@ impl Guard {
         let Ok(parent) = self.keys.below(root, &above) else { return };
         let (dir, bares, class) = (parent.as_fd(), &[][..], Class::Repository);
         let spot = judge::Spot { zone, dir, watch: 0, name, path, bares, class };
-        self.catch_tree(&spot, walk::NESTED);
+        self.catch_tree(&spot, &Ward::strict(walk::NESTED));
     }
 
     /// Looks again at entries that were put off.
@@ -385,6 +482,7 @@ impl Guard {
                     if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) {
                         self.lose(watch);
                         self.held.is_gone(zone, &path);
+                        self.look_at_removed(zone, &path, &bares, class);
                     }
                     continue;
                 }
@@ -397,17 +495,18 @@ impl Guard {
             self.look_at(&spot, View::Whole);
             if matches!(statat(dir, name, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT)) {
                 self.held.is_gone(zone, path);
+                self.look_at_removed(zone, path, bares, class);
             }
         }
     }
 
-    fn put_off(&mut self, spot: &judge::Spot<'_>) {
+    fn put_off(&mut self, spot: &judge::Spot<'_>, patience: Duration) {
         let known = |later: &Later| later.zone == spot.zone && later.path == *spot.path;
         if self.later.iter().any(known) {
             return;
         }
         self.later.push(Later {
-            due: Instant::now() + PATIENCE,
+            due: Instant::now() + patience,
             zone: spot.zone,
             watch: spot.watch,
             path: spot.path.clone(),

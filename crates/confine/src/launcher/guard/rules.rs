@@ -1,9 +1,10 @@
 //! What the policy says about an entry.
 
 use zonekeep_policy::path::{RelPath, is_plain_name};
-use zonekeep_policy::planted::{CommandGuards, Content, Planted};
+use zonekeep_policy::planted::{CommandGuards, Content, Level, Listed, Planted};
 
 use super::before::Is;
+use super::judge::Ward;
 use super::sieve::{Class, Sieve};
 
 /// What is reported for a directory of hooks, or an included file, that an
@@ -25,24 +26,18 @@ pub(super) struct Rules {
     pub(super) sieve: Sieve,
     /// The names of each plain pattern.
     names: Vec<Vec<String>>,
-    /// Paths that configurations name or guarded links lead to, with their zones
-    /// and what is reported for them.
-    declared: Vec<(usize, RelPath, String)>,
+    /// Paths that configurations name or guarded links lead to, with their zones.
+    declared: Vec<(usize, RelPath, Ward)>,
 }
 
 impl Rules {
-    pub(super) fn new(lines: &[String]) -> Self {
-        let of_repository: Vec<String> =
-            lines.iter().filter(|line| line.starts_with('/')).cloned().collect();
+    pub(super) fn new(guards: &CommandGuards) -> Self {
+        let split = |pattern: &str| pattern.split('/').map(str::to_owned).collect();
         Rules {
-            guards: CommandGuards::from_lines(lines),
-            repository: CommandGuards::from_lines(&of_repository),
-            sieve: Sieve::new(lines),
-            names: lines
-                .iter()
-                .filter(|line| !line.starts_with('/'))
-                .map(|line| line.split('/').map(str::to_owned).collect())
-                .collect(),
+            guards: guards.clone(),
+            repository: guards.of_repositories(),
+            sieve: Sieve::new(guards),
+            names: guards.patterns().map(split).collect(),
             declared: Vec::new(),
         }
     }
@@ -57,13 +52,36 @@ impl Rules {
         is: Is,
         class: Class,
     ) -> Planted<'_> {
-        let declared = self.declared.iter().find(|(at, named, _)| {
+        let declared = self.declared.iter().filter(|(at, named, _)| {
             let stands_for = is == Is::Link && named.starts_with(path);
             *at == zone && (path.starts_with(named) || stands_for)
         });
-        if let Some((_, _, pattern)) = declared {
-            return Planted::Guarded(pattern);
+        let declared = declared.map(|(_, _, ward)| ward).max_by_key(|ward| ward.level);
+        let found = match declared {
+            Some(ward) if ward.level == Level::Block => Planted::Guarded(&ward.pattern),
+            _ => self.find_by_pattern(path, bares, is, class),
+        };
+        match (declared, found) {
+            (None, found) | (_, found @ Planted::Guarded(_)) => found,
+            (Some(ward), Planted::Depends(_)) => Planted::Guarded(&ward.pattern),
+            (Some(ward), Planted::Listed(listed)) if listed.level >= ward.level => {
+                let at_once = listed.at_once || ward.at_once;
+                Planted::Listed(Listed { at_once, clone_depth: None, ..listed })
+            }
+            (Some(Ward { pattern, level, at_once, .. }), _) => {
+                let (level, at_once, depth, clone_depth) = (*level, *at_once, 0, None);
+                Planted::Listed(Listed { pattern, level, at_once, depth, clone_depth })
+            }
         }
+    }
+
+    fn find_by_pattern(
+        &self,
+        path: &RelPath,
+        bares: &[RelPath],
+        is: Is,
+        class: Class,
+    ) -> Planted<'_> {
         let guards = match class {
             Class::Pattern => &self.guards,
             _ => &self.repository,
@@ -77,7 +95,7 @@ impl Rules {
             match self.repository.find_in_bare(below, is == Is::Directory) {
                 Planted::Free => {}
                 _ if is == Is::Link => found = Planted::Guarded(LINK),
-                guarded @ Planted::Guarded(_) => found = guarded,
+                guarded @ (Planted::Guarded(_) | Planted::Listed(_)) => found = guarded,
                 depends => {
                     if found == Planted::Free {
                         found = depends;
@@ -94,18 +112,20 @@ impl Rules {
         self.guards.find(path, false) != Planted::Free
     }
 
-    /// Returns whether any file in a directory would be guarded.
-    pub(super) fn guards_all_in(
+    /// Returns the rule for any file in a directory, where there is one.
+    pub(super) fn for_all_in(
         &self,
         zone: usize,
         dir: &RelPath,
         bares: &[RelPath],
         class: Class,
-    ) -> bool {
+    ) -> Planted<'_> {
         const ANY: &[u8] = b"\x01";
         let bares: Vec<RelPath> = bares.iter().map(|below| below.join(ANY)).collect();
-        let found = self.find(zone, &dir.join(ANY), &bares, Is::File, class);
-        matches!(found, Planted::Guarded(_))
+        match self.find(zone, &dir.join(ANY), &bares, Is::File, class) {
+            Planted::Depends(_) => Planted::Free,
+            found => found,
+        }
     }
 
     /// Guards what the configuration at `config` takes hooks from, or includes;
@@ -139,7 +159,7 @@ impl Rules {
                 }
             };
             for path in paths.into_iter().flatten() {
-                new |= self.declare_at(zone, path, DECLARED);
+                new |= self.declare_at(zone, path, &Ward::strict(DECLARED));
             }
         }
         new
@@ -168,13 +188,21 @@ impl Rules {
     }
 
     /// Guards a path, and all below it; returns whether that is new.
-    pub(super) fn declare_at(&mut self, zone: usize, path: RelPath, pattern: &str) -> bool {
-        let known = |(at, named, _): &(usize, RelPath, String)| *at == zone && *named == path;
-        if self.declared.len() >= MAX_DECLARED || self.declared.iter().any(known) {
+    pub(super) fn declare_at(&mut self, zone: usize, path: RelPath, ward: &Ward) -> bool {
+        let known = |(at, named, _): &&mut (usize, RelPath, Ward)| *at == zone && *named == path;
+        if let Some((_, _, held)) = self.declared.iter_mut().find(known) {
+            let stricter = ward.level > held.level || ward.at_once && !held.at_once;
+            if stricter {
+                let at_once = held.at_once || ward.at_once;
+                *held = Ward { at_once, level: held.level.max(ward.level), ..ward.clone() };
+            }
+            return stricter;
+        }
+        if self.declared.len() >= MAX_DECLARED {
             return false;
         }
         self.sieve.add(&[path.as_bytes(), b"/**"].concat());
-        self.declared.push((zone, path, pattern.to_owned()));
+        self.declared.push((zone, path, ward.clone()));
         true
     }
 }
@@ -217,9 +245,9 @@ mod tests {
 
     #[test]
     fn only_so_many_paths_are_declared_and_the_first_ones_stay() {
-        let mut rules = Rules::new(&[]);
+        let mut rules = Rules::new(&CommandGuards::default());
         for number in 0..2 * MAX_DECLARED {
-            let new = rules.declare_at(0, path(&format!("d{number}")), DECLARED);
+            let new = rules.declare_at(0, path(&format!("d{number}")), &Ward::strict(DECLARED));
             assert_eq!(new, number < MAX_DECLARED, "{number}");
         }
         let find = |at: &str| rules.find(0, &path(at), &[], Is::File, Class::Pattern);
@@ -229,16 +257,54 @@ mod tests {
     }
 
     #[test]
+    fn the_strictest_of_all_guards_of_a_path_holds() {
+        use zonekeep_policy::guard::Guards;
+        use zonekeep_policy::planted::Caller;
+
+        let ward =
+            |level, at_once| Ward { pattern: "link".to_owned(), level, at_once, clone_depth: None };
+        let guards = CommandGuards::of(&Guards::default(), Caller::Agent);
+        let found = |wards: &[Ward], at: &str| {
+            let mut rules = Rules::new(&guards);
+            for ward in wards {
+                rules.declare_at(0, path(at), ward);
+            }
+            match rules.find(0, &path(at), &[], Is::File, Class::Pattern) {
+                Planted::Free => None,
+                Planted::Listed(Listed { level, at_once, .. }) => Some((level, at_once)),
+                Planted::Guarded(_) => Some((Level::Block, true)),
+                _ => panic!("{at}"),
+            }
+        };
+        let (ask, block) = (ward(Level::Ask, false), ward(Level::Block, true));
+        assert_eq!(found(&[], "src/a"), None);
+        assert_eq!(found(std::slice::from_ref(&ask), "src/a"), Some((Level::Ask, false)));
+        for wards in [[ask.clone(), block.clone()], [block.clone(), ask.clone()]] {
+            assert_eq!(found(&wards, "src/a"), Some((Level::Block, true)));
+        }
+        let early = [ask.clone(), ward(Level::Ask, true)];
+        assert_eq!(found(&early, "src/a"), Some((Level::Ask, true)));
+        // A file that is judged by its content is strictly guarded as the end of a link.
+        assert_eq!(found(std::slice::from_ref(&ask), ".git/config"), Some((Level::Block, true)));
+        assert_eq!(found(&[ask], ".git/hooks/pre-commit"), Some((Level::Block, true)));
+    }
+
+    #[test]
     fn what_is_guarded_below_a_name_is_found() {
-        let lines = [".cargo/config.toml", ".cargo/bin/**", "a/.cargo/x", "*.worker", "/git"];
-        let rules = Rules::new(&lines.map(str::to_owned));
+        use zonekeep_policy::guard::{Guard, Guards};
+        use zonekeep_policy::planted::Caller;
+        use zonekeep_policy::source::At;
+
+        let mut guards = Guards::default();
+        guards.set("a/.cargo/x", Guard::Ask, At::flag("test"));
+        let rules = Rules::new(&CommandGuards::of(&guards, Caller::Agent));
         let below = |at: &str| {
             let rests = rules.rests_below(&path(at));
             rests.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        assert_eq!(below(".cargo"), ["config.toml", "bin"]);
-        assert_eq!(below("z/.CARGO"), ["config.toml", "bin"]);
-        assert_eq!(below("z/a/.cargo"), ["config.toml", "bin", "x"]);
+        assert_eq!(below(".cargo"), ["config", "config.toml", "bin", "credentials.toml"]);
+        assert_eq!(below("z/.CARGO"), ["config", "config.toml", "bin", "credentials.toml"]);
+        assert_eq!(below("z/a/.cargo"), ["config", "config.toml", "bin", "credentials.toml", "x"]);
         assert_eq!(below("a"), [".cargo/x"]);
         assert_eq!(below(".cargo/bin"), [""]);
         assert!(below("other").is_empty());
@@ -260,7 +326,7 @@ mod tests {
             ("b.git/config", "h", &["b.git/h"]),
         ];
         for (config, named, want) in cases {
-            let mut rules = Rules::new(&[]);
+            let mut rules = Rules::new(&CommandGuards::default());
             rules.declare(0, b"/host/p", b"/rw", &path(config), &[named.to_owned()]);
             let found: Vec<String> =
                 rules.declared.iter().map(|(_, path, _)| path.to_string()).collect();

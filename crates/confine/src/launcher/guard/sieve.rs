@@ -5,6 +5,8 @@
 
 use std::collections::HashMap;
 
+use zonekeep_policy::planted::CommandGuards;
+
 /// One name of a pattern, in small letters.
 #[derive(Debug)]
 enum Part {
@@ -69,26 +71,14 @@ pub(super) struct Sieve {
     repository: Vec<&'static [u8]>,
     /// Which bytes the names begin with.
     starts: Vec<bool>,
-    /// Whether a line is not understood, and so nothing can be ruled out.
-    blind: bool,
 }
 
 impl Sieve {
-    /// Makes a sieve of the lines that the policy sends.
-    pub(super) fn new(lines: &[String]) -> Self {
+    /// Makes a sieve of the patterns, and of the names of version control.
+    pub(super) fn new(guards: &CommandGuards) -> Self {
         let mut sieve = Sieve { starts: vec![false; 256], ..Sieve::default() };
-        for line in lines {
-            match line.as_str() {
-                "/git" => sieve.name(b".git"),
-                "/hg" => sieve.name(b".hg"),
-                "/jj" => sieve.name(b".jj"),
-                "/gitattributes" => sieve.name(b".gitattributes"),
-                "/gitmodules" => sieve.name(b".gitmodules"),
-                line if line.starts_with("/free ") => {}
-                line if line.starts_with('/') => sieve.blind = true,
-                pattern => sieve.add(pattern.as_bytes()),
-            }
-        }
+        guards.repository_names().for_each(|name| sieve.name(name.as_bytes()));
+        guards.patterns().for_each(|pattern| sieve.add(pattern.as_bytes()));
         sieve
     }
 
@@ -117,7 +107,7 @@ impl Sieve {
         let start = name.first().map_or(0, u8::to_ascii_lowercase);
         let begins = self.starts.get(usize::from(start)).copied().unwrap_or(true);
         let simple = !begins && self.globs.is_empty() && trail.along.is_empty();
-        if simple && !self.blind {
+        if simple {
             return if trail.in_repository { Class::Repository } else { Class::Plain };
         }
         let mut buffer = [0; 256];
@@ -129,8 +119,7 @@ impl Sieve {
         };
         let first =
             |&pattern: &u32| self.parts(pattern).first().is_some_and(|p| p.may_match(lower));
-        if self.blind
-            || begins && self.firsts.contains_key(lower)
+        if begins && self.firsts.contains_key(lower)
             || self.globs.iter().any(first)
             || trail.along.iter().any(along)
         {
@@ -185,11 +174,13 @@ fn lowered<'b>(name: &'b [u8], buffer: &'b mut [u8; 256]) -> &'b [u8] {
 
 #[cfg(test)]
 mod tests {
+    use zonekeep_policy::guard::Guards;
+    use zonekeep_policy::planted::Caller;
+
     use super::*;
 
     fn class(path: &str) -> Class {
-        let lines = ["zonekeep.yaml", "*.worker", ".vscode/**", ".cargo/config.toml", "/git"];
-        let sieve = Sieve::new(&lines.map(str::to_owned));
+        let sieve = Sieve::new(&CommandGuards::of(&Guards::default(), Caller::Agent));
         let mut names: Vec<&str> = path.split('/').collect();
         let last = names.pop().unwrap();
         let trail =
@@ -218,11 +209,5 @@ mod tests {
         for (path, want) in cases {
             assert_eq!(class(path), want, "{path}");
         }
-    }
-
-    #[test]
-    fn a_line_that_is_not_known_rules_nothing_out() {
-        let sieve = Sieve::new(&["/new".to_owned()]);
-        assert_eq!(sieve.class(&Trail::default(), b"x"), Class::Pattern);
     }
 }

@@ -2,17 +2,19 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, Mode, OFlags, SeekFrom, Stat};
 use rustix::io::Errno;
 
-use super::before::{Identity, Is, What};
+use zonekeep_policy::path::RelPath;
+
+use super::before::{Identity, Is, Kept, What};
 use super::descent::Descent;
 use super::held::{Part, Ticket};
-use super::judge::Spot;
+use super::judge::{Spot, Ward};
 use super::keys::Keys;
-use super::{Guard, MAX_PATH};
+use super::{Guard, MAX_PATH, PATIENCE};
 use crate::quarantine::Kind;
 use crate::quarantine::handles::{Content, Made, open_file, path_of, put_file};
 
@@ -26,27 +28,32 @@ impl Guard {
         &mut self,
         spot: &Spot<'_>,
         stat: &Stat,
-        pattern: &str,
+        ward: &Ward,
         id: Option<Identity>,
     ) {
         let part = match take(&mut self.keys, spot.dir, spot.name, stat) {
             Ok(part) => part,
             Err(Errno::NOENT) => return,
-            Err(errno) => return self.failed(spot, pattern, errno),
+            Err(errno) => return self.failed(spot, ward, errno),
         };
-        let ticket = self.held.catch(spot.zone, spot.path, pattern);
+        let ticket = self.held.catch(spot.zone, spot.path, &ward.pattern, ward.fate());
         self.held.take(ticket, b"", part);
         let Some(kept) = self.before.find(spot.zone, spot.path, id) else { return };
-        let put = match kept.good() {
-            Some(What::File(bytes)) => {
-                let made = Made { mode: kept.mode, owner: Some(kept.owner) };
-                put_file(spot.dir, spot.name, made, Content::Bytes(bytes))
-            }
-            Some(What::Link(link)) => {
-                rustix::fs::symlinkat(&link[..], spot.dir, spot.name).map_err(io::Error::from)
-            }
-            None => Ok(()),
-        };
+        let put = put_back(spot.dir, spot.name, kept);
+        self.was_put_back(ticket, put);
+    }
+
+    /// Puts back a file that was removed, in directories that are made again.
+    pub(super) fn bring_back(&mut self, zone: usize, path: &RelPath, ward: &Ward, kept: &Kept) {
+        let Some(root) = self.zones.get(zone).map(|zone| zone.root.as_fd()) else { return };
+        let Some((above, name)) = path.split_last() else { return };
+        let put = make_dirs(&mut self.keys, root, &above)
+            .and_then(|dir| put_back(dir.as_fd(), name, kept));
+        let ticket = self.held.catch(zone, path, &ward.pattern, ward.fate());
+        self.was_put_back(ticket, put);
+    }
+
+    fn was_put_back(&mut self, ticket: Ticket, put: io::Result<()>) {
         match put {
             // Somebody was faster, which is an event of its own.
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -56,28 +63,40 @@ impl Guard {
         }
     }
 
-    /// Takes a directory away, with all that is in it.
-    pub(super) fn catch_tree(&mut self, spot: &Spot<'_>, pattern: &str) {
-        match self.take_tree(spot, pattern) {
-            Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
-            Err(errno) => self.failed(spot, pattern, errno),
+    /// Removes guarded directories that commands made and that are empty.
+    pub(super) fn remove_empty(&mut self) {
+        // The deepest first.
+        for (zone, path) in std::mem::take(&mut self.made).into_iter().rev() {
+            let Some((above, name)) = path.split_last() else { continue };
+            let Some(root) = self.zones.get(zone).map(|zone| zone.root.as_fd()) else { continue };
+            if let Ok(dir) = self.keys.below(root, &above) {
+                let _ = remove(&mut self.keys, dir.as_fd(), name, AtFlags::REMOVEDIR);
+            }
         }
     }
 
-    fn failed(&mut self, spot: &Spot<'_>, pattern: &str, errno: Errno) {
-        let ticket = self.held.catch(spot.zone, spot.path, pattern);
+    /// Takes a directory away, with all that is in it.
+    pub(super) fn catch_tree(&mut self, spot: &Spot<'_>, ward: &Ward) {
+        match self.take_tree(spot, ward) {
+            Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+            Err(errno) => self.failed(spot, ward, errno),
+        }
+    }
+
+    fn failed(&mut self, spot: &Spot<'_>, ward: &Ward, errno: Errno) {
+        let ticket = self.held.catch(spot.zone, spot.path, &ward.pattern, ward.fate());
         self.held.stick(ticket, format!("it could not be removed: {}", io::Error::from(errno)));
         // Somebody may be filling it, or has changed what it is; or all is taken up
         // for a moment.
         let changed = matches!(errno, Errno::NOTEMPTY | Errno::EXIST | Errno::ISDIR | Errno::STALE);
         if changed || matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM) {
-            self.put_off(spot);
+            self.put_off(spot, PATIENCE);
         }
     }
 
-    fn take_tree(&mut self, spot: &Spot<'_>, pattern: &str) -> Result<(), Errno> {
+    fn take_tree(&mut self, spot: &Spot<'_>, ward: &Ward) -> Result<(), Errno> {
         let top = self.keys.open(spot.dir, spot.name)?;
-        let ticket = self.held.catch(spot.zone, spot.path, pattern);
+        let ticket = self.held.catch(spot.zone, spot.path, &ward.pattern, ward.fate());
         let mut way = Descent::new(top);
         let mut levels = vec![Level::new(spot.name, Vec::new())];
         self.held.take(ticket, b"", directory(way.here()?));
@@ -161,6 +180,31 @@ impl Guard {
             }
         }
         Ok(any)
+    }
+}
+
+/// Opens a directory below a zone, and makes the missing part of its path.
+fn make_dirs(keys: &mut Keys, root: BorrowedFd<'_>, path: &RelPath) -> io::Result<OwnedFd> {
+    let mut dir = keys.open(root, b".")?;
+    for name in path.names() {
+        match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        dir = keys.open(dir.as_fd(), name)?;
+    }
+    Ok(dir)
+}
+
+/// Puts back what is remembered of a file or link.
+fn put_back(dir: BorrowedFd<'_>, name: &[u8], kept: &Kept) -> io::Result<()> {
+    match kept.good() {
+        Some(What::File(bytes)) => {
+            let made = Made { mode: kept.mode, owner: Some(kept.owner) };
+            put_file(dir, name, made, Content::Bytes(bytes))
+        }
+        Some(What::Link(link)) => Ok(rustix::fs::symlinkat(&link[..], dir, name)?),
+        None => Ok(()),
     }
 }
 

@@ -9,10 +9,10 @@ use zonekeep_policy::path::RelPath;
 
 use super::before::{Identity, Is};
 use super::descent::Descent;
-use super::judge::{Ruling, Spot};
+use super::judge::{Ruling, Spot, Ward};
 use super::sieve::{Class, Sieve, Trail};
 use super::watches::{Looked, Marks, Node, Number};
-use super::{Guard, MAX_PATH};
+use super::{Guard, MAX_PATH, Zone};
 use crate::quarantine::handles::open_dir;
 
 /// How many repositories may lie in one another. Each is gone through again for
@@ -88,6 +88,8 @@ struct Listing {
     dirs: Vec<Vec<u8>>,
     entries: Vec<(Vec<u8>, Class)>,
     marks: Marks,
+    /// Whether `.git` is among them.
+    has_git: bool,
 }
 
 impl Guard {
@@ -98,6 +100,7 @@ impl Guard {
             let top = open_dir(self.zones[zone].root.as_fd(), b".");
             match top {
                 Ok(top) => {
+                    self.see_directory(zone, &path, view);
                     let place = Place { zone, watch: 0, path, trail, bares };
                     if let Some((place, dirs)) = self.arrive(top.as_fd(), place, b"", view) {
                         self.walk(top, place, dirs, view);
@@ -105,6 +108,14 @@ impl Guard {
                 }
                 Err(errno) => self.miss(errno),
             }
+        }
+    }
+
+    fn see_directory(&mut self, zone: usize, path: &RelPath, view: View) {
+        let Some(Zone { host, .. }) = self.zones.get(zone) else { return };
+        match view.trusts() {
+            true => self.directories.see_old(host, path),
+            false => self.directories.see(host, path),
         }
     }
 
@@ -170,6 +181,7 @@ impl Guard {
             return None;
         }
         let zone = above.zone;
+        self.see_directory(zone, &path, view);
         if matters {
             let path = &path;
             let spot = Spot { zone, dir: at, watch: above.watch, name, path, bares: &bares, class };
@@ -201,7 +213,7 @@ impl Guard {
         let (path, bares) = (&path, &[][..]);
         self.catch_tree(
             &Spot { zone, dir: at, watch: above.watch, name, path, bares, class },
-            NESTED,
+            &Ward::strict(NESTED),
         );
         None
     }
@@ -209,15 +221,13 @@ impl Guard {
     /// Decides about a directory that could be guarded: catches it, or returns
     /// whether to go on into it.
     fn may_enter(&mut self, spot: &Spot<'_>, view: View) -> bool {
-        let guarded = match self.ruling(spot, Is::Directory) {
-            Ruling::Guarded(_) => true,
-            _ => self.rules.guards_all_in(spot.zone, spot.path, spot.bares, spot.class),
-        };
-        if !guarded {
-            return true;
-        }
+        let Some(ward) = self.ward_of_tree(spot) else { return true };
         let id = Identity::of(spot.dir, spot.name);
         match view {
+            View::Start if self.stays_writable(spot, &ward) => {
+                self.before.know_loose(id);
+                true
+            }
             View::Start => {
                 self.before.know(id);
                 self.fix(spot);
@@ -234,10 +244,7 @@ impl Guard {
             }
             _ if self.before.knows(id) => !self.is_read_only(id),
             _ => match self.ruling(spot, Is::Directory) {
-                Ruling::Guarded(pattern) => {
-                    self.catch_tree(spot, &pattern);
-                    false
-                }
+                Ruling::Guarded(ward) => self.look_at_directory(spot, &ward, view),
                 // Made by ordinary git; only what is in it is guarded.
                 _ => true,
             },
@@ -319,6 +326,9 @@ impl Guard {
             }
         }
         let mut listing = self.list(dir, &place);
+        if listing.has_git {
+            self.add_work_tree(place.zone, &place.path, view);
+        }
         let is_repository =
             listing.marks.are_of_a_repository() && !name.eq_ignore_ascii_case(b".git");
         let is_innermost = is_repository && place.bares.len() >= MAX_NESTED;
@@ -402,6 +412,7 @@ fn list(
             continue;
         }
         listing.marks.see(name);
+        listing.has_git |= name.eq_ignore_ascii_case(b".git");
         let is_dir = match entry.file_type() {
             FileType::Directory => true,
             FileType::Unknown => rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)

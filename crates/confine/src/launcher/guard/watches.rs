@@ -265,6 +265,8 @@ impl Watches {
                             is_dir: was_dir, whole: was_whole, moved: was_moved, ..
                         }) => {
                             *was_dir = is_dir;
+                            // Another file of that name is not written yet.
+                            *was_whole &= !flags.contains(ReadFlags::CREATE);
                             *was_whole |= whole;
                             *was_moved |= moved;
                         }

@@ -31,6 +31,8 @@ fn plan(binds: &[(&str, Access, Role)]) -> Plan {
         watch: None,
         rules: ZoneRules::default(),
         prove: false,
+        calls: Default::default(),
+        dialers: 0,
     }
 }
 

@@ -32,9 +32,17 @@ const GROUPS: &[&[&Attack]] = &[
     work::ALL,
 ];
 
+/// Returns the attack of that name.
+pub(crate) fn named(name: &str) -> Option<&'static Attack> {
+    every().find(|attack| attack.name == name)
+}
+
 /// Returns all attacks that are claimed here.
 pub(crate) fn all() -> impl Iterator<Item = &'static Attack> {
     let has_groups = std::env::var_os("ZONEKEEP_CGROUP").is_some_and(|word| word == "on");
-    let all = GROUPS.iter().flat_map(|group| group.iter().copied());
-    all.filter(move |attack| has_groups || !attack.needs_group)
+    every().filter(move |attack| has_groups || !attack.needs_group)
+}
+
+fn every() -> impl Iterator<Item = &'static Attack> {
+    GROUPS.iter().flat_map(|group| group.iter().copied())
 }

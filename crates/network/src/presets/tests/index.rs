@@ -84,7 +84,7 @@ fn a_server_that_says_nothing_does_not_hold_things_up() {
     let started = Instant::now();
     let fault = fetch(&url, 100);
     assert!(matches!(fault, Err(GetFault::Time)), "{fault:?}");
-    assert!(started.elapsed() < Duration::from_secs(30));
+    assert!(started.elapsed() < Duration::from_secs(120));
 }
 
 #[test]

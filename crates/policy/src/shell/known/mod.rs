@@ -5,6 +5,7 @@
 //! a rule match more: what they do not know is not allowed, and what they know
 //! to be dangerous has to be named by the rule that allows it.
 
+pub(crate) mod clients;
 pub mod hazards;
 pub mod options;
 pub mod presets;

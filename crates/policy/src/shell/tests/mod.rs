@@ -1,8 +1,10 @@
 //! The rules, sentence by sentence.
 
+mod contained;
 mod layers;
 mod origins;
 mod patterns;
+mod places;
 mod presets;
 mod proposals;
 

@@ -78,6 +78,17 @@ fn commands_that_only_look_need_no_rule() {
         "xxd f",
         "realpath x",
         "sha256sum f",
+        "sed -n 1,20p f",
+        "sed -n '/a/,/b/p' f | head -5",
+        "sed -e s/a/b/ -e 1d f",
+        "grep -rn x --include=*.py",
+        "awk '{print $1}' f",
+        "awk -F , '{print $2}' f",
+        "awk 1 f",
+        "echo $?",
+        "echo \"exit: $?\"",
+        "echo \"${x}y\"",
+        "for f in a b; do echo \"$f\"; done",
         "echo $((1)) | cat",
     ] {
         if line == "echo $((1)) | cat" {
@@ -146,8 +157,37 @@ fn commands_that_only_look_need_no_rule() {
         "tree -o x",
         "file -C",
         "tail -f x",
-        "sed -n 1p f",
-        "awk 1 f",
+        "sed -n '1w x' f",
+        "sed 1e f",
+        "sed -ne 'w x' f",
+        "sed -ne'w x' f",
+        "sed -nE 's/a/b/w x' f",
+        "sed --expr='w x' f",
+        "awk -F, -v 'x=1' '{ print | x }' f",
+        "awk -F , -- 'BEGIN { system(x) }'",
+        "sed -i s/a/b/ f",
+        "sed -f x f",
+        "sed -n \"$x\" f",
+        "sed --posix=x 1p f",
+        "sed -n 1,*p f",
+        "sed -n -e p -e 'w x' f",
+        "awk 'BEGIN { system(\"id\") }'",
+        "awk '{ print > \"x\" }' f",
+        "awk '{ print | \"sh\" }' f",
+        "awk '{ \"id\" | getline }' f",
+        "awk -f x f",
+        "awk -F , \"$x\" f",
+        "awk -i inplace 1 f",
+        "grep -rn x --foo=*.py",
+        "sort --output=*.py f",
+        "cat \"$(id)\"",
+        "echo \"${x@P}\"",
+        "echo \"${x:y}\"",
+        "echo \"${!x}\"",
+        "echo \"$((x))\"",
+        "sort \"$x\"",
+        "wc -l \"$x\"",
+        "find . \"$x\"",
         "./ls",
         "/tmp/ls",
         "env",
@@ -171,5 +211,103 @@ fn commands_that_only_look_need_no_rule() {
     check(
         &grant,
         &[("cat /secret", "no"), ("cat \"/secret\" x", "no"), ("ls | cat -n /secret", "no")],
+    );
+}
+
+fn presets(names: &str) -> Grant {
+    Grant::of(&project(&format!("shell:\n  presets: [{names}]\n")))
+}
+
+#[test]
+fn presets_for_work_cover_it_and_ask_about_what_leaves_the_sandbox() {
+    let all = presets("read_only, build, test, edit, git_local");
+    let cases: &[(&str, &[&str])] = &[
+        (
+            "build",
+            &[
+                "make -j4",
+                "cargo build --release",
+                "npm run build",
+                "go build ./...",
+                "./x.sh",
+                "gcc -o a a.c",
+            ],
+        ),
+        (
+            "test",
+            &[
+                "pytest -q",
+                "cargo test x",
+                "npm test",
+                "A=1 pytest",
+                "python3 -m pytest",
+                "npx jest",
+            ],
+        ),
+        ("edit", &["cp a b", "mkdir -p x", "sed -i s/a/b/ f", "touch \"$f\"", "tee f", "black ."]),
+        ("git_local", &["git add -A", "git commit -m x", "git -C x status", "git checkout -b x"]),
+    ];
+    for (preset, lines) in cases {
+        let one = presets(preset);
+        let others: Vec<&str> =
+            cases.iter().map(|(name, _)| *name).filter(|name| name != preset).collect();
+        let others = presets(&format!("read_only, {}", others.join(", ")));
+        for line in *lines {
+            assert_eq!(verdict(&one, "/repo", line), "yes", "{preset}: {line}");
+            assert_eq!(verdict(&all, "/repo", line), "yes", "{line}");
+            assert_eq!(verdict(&others, "/repo", line), "ask", "without {preset}: {line}");
+        }
+    }
+    let asks = [
+        // Beyond the sandbox.
+        "rm x",
+        "git push",
+        "git clean -fd",
+        "cargo publish",
+        "npm install",
+        "npm publish",
+        "cp x .git/hooks/pre-commit",
+        "echo x > .vscode/settings.json",
+        "make > .git/hooks/pre-commit",
+        "find . -exec rm {} +",
+        "ls | xargs rm",
+        // Code that nobody keeps in a file.
+        "python3 -c 'print(1)'",
+        "python3 -m pip install x",
+        "node -e 1",
+        "bash -c \"$x\"",
+        "bash -s < x",
+        "eval \"$x\"",
+        "curl http://localhost",
+        // What runs later commands.
+        "PATH=/repo:$PATH; ls",
+        "export PATH=/repo:$PATH",
+        "export LD_PRELOAD=x",
+        "source x.sh",
+        "git -c core.pager=x log",
+        "git commit --template=x",
+        "git rebase -i HEAD~2",
+        "git config core.hooksPath x",
+        "sed -i 1e f",
+        "sed -i \"$x\" f",
+        "cp $x y",
+        "$x test",
+        "pytest() { id; }; pytest",
+        "docker run x",
+        "sudo make",
+    ];
+    for line in asks {
+        assert_eq!(verdict(&all, "/repo", line), "ask", "{line}");
+    }
+    // A preset takes nothing away from the default.
+    let open = Grant::of(&project("shell: { presets: [edit], default: preApproved }\n"));
+    assert_eq!(verdict(&open, "/repo", "rm x"), "yes");
+    // Rules come first, and count where only the running shell knows the words.
+    let ruled = Grant::of(&project(
+        "shell:\n  presets: [build]\n  rules:\n    - { pattern: make deploy, approval: ask }\n    - { pattern: make drop, approval: blocked }\n",
+    ));
+    check(
+        &ruled,
+        &[("make all", "yes"), ("make deploy", "ask"), ("make drop", "no"), ("make $x", "must")],
     );
 }

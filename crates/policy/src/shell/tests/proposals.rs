@@ -92,3 +92,33 @@ fn the_narrowest_rule_is_proposed_and_works() {
     assert_eq!(inserts[0].before.file_line(), Some(("zonekeep.yaml", 8)));
     assert_eq!(smallest(&project(&shell(&["yes ls"])), &at("/"), "ls"), Some(vec![]));
 }
+
+#[test]
+fn a_proposal_keeps_what_the_rule_gives() {
+    let cases = [
+        ("true", ", grants: { network: true }", ", and reaches every host"),
+        ("[a.org]", ", grants: { network: [\"a.org\"] }", ", and reaches a.org"),
+        (
+            "{ allow: [a.org], ask: [b.org], deny: [c.a.org], presets: [node] }",
+            ", grants: { network: { allow: [\"a.org\"], ask: [\"b.org\"], deny: [\"c.a.org\"], presets: [\"node\"] } }",
+            ", and reaches ",
+        ),
+        ("false", "", ""),
+    ];
+    for (network, given, reaches) in cases {
+        let rule =
+            format!("{{ pattern: git push, approval: ask, grants: {{ network: {network} }} }}");
+        let policy = project(&format!("shell:\n  rules:\n    - {rule}\n"));
+        let inserts = smallest(&policy, &at("/"), "git push origin").unwrap();
+        let want = format!("{{ pattern: \"git push\", approval: preApproved{given} }}");
+        assert_eq!(inserts[0].rule, want);
+        let opens = format!("runs without a question{reaches}");
+        assert!(inserts[0].opens.contains(&opens), "{}", inserts[0].opens);
+        // As it is written, it gives the same.
+        let rules = |rule: &str| project(&format!("shell:\n  rules:\n    - {rule}\n"));
+        let grants =
+            |policy: &Policy| decide(&Grant::of(policy), &at("/"), "git push", true).grants;
+        let shown = |policy: &Policy| grants(policy).shown();
+        assert_eq!(shown(&rules(&inserts[0].rule)), shown(&policy), "{network}");
+    }
+}

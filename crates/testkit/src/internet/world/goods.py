@@ -116,3 +116,6 @@ def git(repositories):
     run("-C", seed, "add", "README")
     run("-C", seed, "commit", "--quiet", "--message=first")
     run("clone", "--quiet", "--bare", seed, os.path.join(repositories, "tiny.git"))
+    private = os.path.join(repositories, "private.git")
+    run("clone", "--quiet", "--bare", seed, private)
+    run("-C", private, "config", "http.receivepack", "true")

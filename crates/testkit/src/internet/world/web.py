@@ -4,6 +4,7 @@ It is as lenient as careless servers are: what a gate lets through that it
 should not have is served, and so is seen.
 """
 
+import base64
 import subprocess
 import time
 from urllib.parse import parse_qs, urlsplit
@@ -14,6 +15,9 @@ import sockets
 HEAD_END = b"\r\n\r\n"
 # As much of a connection is written down.
 LOGGED = 64 << 10
+# Who may use the private repository.
+GIT_USER = base64.b64encode(b"git:token-of-the-git-server").decode()
+ASKS_WHO = {"WWW-Authenticate": 'Basic realm="git"'}
 
 
 class Stream:
@@ -168,7 +172,10 @@ class Site:
         reply(stream, request, found, **{"Content-Type": "application/dns-message"})
 
     def git(self, request, stream):
-        """Serves repositories as git's own CGI program does."""
+        """Serves repositories as git's own CGI program does; `private.git` to one user."""
+        if request.path.startswith("/git/private.git"):
+            if request.headers.get("authorization", "") != f"Basic {GIT_USER}":
+                return reply(stream, request, b"", "401 Unauthorized", **ASKS_WHO)
         environment = {
             "PATH": "/usr/local/bin:/usr/bin:/bin",
             "GIT_PROJECT_ROOT": self.repositories,

@@ -5,14 +5,17 @@
 //! is attached or the next word. One that may have a value attached, and never
 //! takes the next word, ends in `=?`.
 
+mod programs;
 mod table;
 
 use table::READ_ONLY;
 
 use crate::shell::args::is_open;
 use crate::shell::facts::Facts;
+use crate::shell::known::lists;
 use crate::shell::line::Word;
 use crate::shell::rule::Preset;
+use crate::source::Ruled;
 
 /// What the words that are no options may be.
 enum Rest {
@@ -49,19 +52,77 @@ pub(crate) fn knows(name: &str) -> bool {
     READ_ONLY.iter().any(|(names, ..)| names.contains(&name))
 }
 
-/// Returns whether a preset speaks of a command.
-pub(crate) fn covers(preset: Preset, facts: &Facts<'_>) -> bool {
-    let table = match preset {
-        Preset::ReadOnly => READ_ONLY,
+/// Returns the preset that covers a command, of those that a file names.
+pub(crate) fn covering<'p>(
+    presets: &'p [Ruled<Preset>],
+    facts: &Facts<'_>,
+) -> Option<&'p Ruled<Preset>> {
+    let find = |wanted: Preset| presets.iter().find(|preset| preset.value == wanted);
+    // Beside presets that run code of the project, a word may be an option for all that matters.
+    let wide = find(Preset::Build).or(find(Preset::Test)).is_some();
+    let always = if wide { LOOK_ALWAYS } else { PRINTS };
+    let look = find(Preset::ReadOnly).filter(|_| looks_but_for_writing(facts, always));
+    match (look, find(Preset::Edit)) {
+        (Some(look), _) if programs::redirects_fit(facts, false) => Some(look),
+        (Some(_), Some(edit)) if programs::redirects_fit(facts, true) => Some(edit),
+        _ => find(programs::covers(facts, |preset| find(preset).is_some())?),
+    }
+}
+
+/// Returns whether a command only looks.
+pub(crate) fn only_looks(facts: &Facts<'_>) -> bool {
+    looks_but_for_writing(facts, PRINTS) && programs::redirects_fit(facts, false)
+}
+
+/// The program that prints its words, whatever they are.
+const PRINTS: &str = "echo";
+/// Programs that only look whichever options they get, so that a word which only the
+/// running shell knows changes nothing but what is looked at.
+const LOOK_ALWAYS: &str = "echo cat head wc ls grep egrep fgrep basename dirname realpath readlink md5sum sha256sum cut nl";
+
+/// Programs whose operands are programs too: hazards say what those do.
+const SCRIPTED: &str = "sed awk gawk mawk nawk";
+
+/// Returns whether a word is a number that the shell knows, or a text in quotes with plain
+/// variables: one word, in which nothing else runs.
+fn is_plain_expansion(word: &Word) -> bool {
+    let Word::Unknown { raw } = word else { return false };
+    if matches!(raw.as_str(), "$?" | "$#" | "$$" | "$!") {
+        return true;
+    }
+    let inner = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));
+    let Some(mut rest) = inner.filter(|inner| !inner.contains(['`', '"', '\\'])) else {
+        return false;
     };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    while let Some((_, after)) = rest.split_once('$') {
+        rest = match after.chars().next() {
+            Some('{') => match after[1..].split_once('}') {
+                Some((name, rest)) if !name.is_empty() && name.chars().all(is_name) => rest,
+                _ => return false,
+            },
+            Some('?' | '#' | '$' | '!') => &after[1..],
+            Some(c) if is_name(c) => after.trim_start_matches(is_name),
+            _ => return false,
+        };
+    }
+    true
+}
+
+/// Returns whether a command only looks, redirections aside; `always` are programs whose
+/// words need not be known.
+fn looks_but_for_writing(facts: &Facts<'_>, always: &str) -> bool {
     let simple = facts.simple;
-    if facts.unknown.is_some() || !facts.is_system() {
+    if simple.redefined || simple.words.is_empty() || !facts.is_system() {
         return false;
     }
     // Hazards of the program itself are the rows' business; those around it are not.
-    let around =
-        |what: &str| what == ">" || what == "<" || what.ends_with('=') || what.contains(' ');
-    if facts.hazards.iter().any(|hazard| around(&hazard.what)) {
+    let around = |what: &str| what == "<" || what.ends_with('=') || what.contains(' ');
+    let scripted = lists(SCRIPTED, facts.name);
+    let script = facts.args.operands.first().is_some_and(|operand| operand.word.known().is_some());
+    if facts.hazards.iter().any(|hazard| hazard.what != ">" && (scripted || around(&hazard.what)))
+        || scripted && !script
+    {
         return false;
     }
     let mut words = &simple.words[1..];
@@ -80,14 +141,15 @@ pub(crate) fn covers(preset: Preset, facts: &Facts<'_>) -> bool {
         _ => {}
     }
     let spelling = Spelling::of(facts.name);
-    table.iter().filter(|(names, ..)| names.contains(&facts.name)).any(
+    let any = lists(always, facts.name);
+    READ_ONLY.iter().filter(|(names, ..)| names.contains(&facts.name)).any(
         |(_, subs, options, rest)| match subs {
-            [] => fits(words, options, rest, spelling),
+            [] => fits(words, options, rest, spelling, any),
             subs => subs.iter().any(|sub| {
                 let path: Vec<&str> = sub.split(' ').collect();
                 words.len() >= path.len()
                     && path.iter().zip(words).all(|(name, word)| word.known() == Some(name))
-                    && fits(&words[path.len()..], options, rest, spelling)
+                    && fits(&words[path.len()..], options, rest, spelling, false)
             }),
         },
     )
@@ -173,10 +235,22 @@ fn checks_signatures(value: &str) -> bool {
     placeholders.any(is_signature) || value.contains("signature")
 }
 
-/// Returns whether all words are listed.
-fn fits(words: &[Word], options: &str, rest: &Rest, spelling: Spelling) -> bool {
+/// Returns whether a pattern stands for values of a listed option: `--include=*.py`.
+fn is_value_pattern(word: &Word, options: &str, spelling: Spelling) -> bool {
+    let Word::Glob { fixed, .. } = word else { return false };
+    let Some((name, _)) = fixed.split_once('=').filter(|(name, _)| name.starts_with("--")) else {
+        return false;
+    };
+    spelling == Spelling::Getopt
+        && matches!(listed(options, name, spelling), Listed::Value | Listed::Attached)
+}
+
+/// Returns whether all words are listed; `any` is whether words that only the running
+/// shell knows change nothing.
+fn fits(words: &[Word], options: &str, rest: &Rest, spelling: Spelling, any: bool) -> bool {
+    let may = |word: &Word| any && is_plain_expansion(word);
     if options == EVERYTHING {
-        return !words.iter().any(is_open);
+        return !words.iter().any(|word| is_open(word) && !may(word));
     }
     if spelling == Spelling::Git && words.iter().filter_map(Word::known).any(checks_signatures) {
         return false;
@@ -193,7 +267,8 @@ fn fits(words: &[Word], options: &str, rest: &Rest, spelling: Spelling) -> bool 
         let after_bare = std::mem::replace(&mut bare, false);
         let text = match word {
             Word::Known(text) => text.as_str(),
-            word if is_open(word) => return false,
+            word if is_value_pattern(word, options, spelling) => continue,
+            word if is_open(word) && !may(word) => return false,
             word => {
                 others.push(word);
                 continue;

@@ -258,6 +258,14 @@ pub(super) static READ_ONLY: &[Row] = &[
     (&["sleep"], &[], "", Any),
     (&["cd"], &[], "-L -P -e -@", Most(1)),
     (&["find"], &[], FIND, Any),
+    // With scripts that only handle text; what they do is in the hazards.
+    (
+        &["sed"],
+        &[],
+        "-n --quiet --silent -e= --expression= -E -r --regexp-extended -s --separate -u --unbuffered -z --null-data",
+        Any,
+    ),
+    (&["awk", "gawk", "mawk", "nawk"], &[], "-F= -v=", Any),
     (
         &["jq"],
         &[],

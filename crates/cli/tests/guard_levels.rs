@@ -1,0 +1,191 @@
+//! The levels of guarded files: what `zonekeep run` reports is held for an agent.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use serde_json::{Value, json};
+use zonekeep_testkit::{Project, enforced};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_zonekeep");
+
+const CONFIG: &str = "\
+sandbox:
+  mode: direct
+  zones:
+    repo: { path: ./repo, mode: rw, approval: { write: preApproved } }
+shell:
+  rules:
+    - { pattern: sh, approval: preApproved }
+  default: preApproved
+";
+
+const WORKFLOW: &str = "mkdir -p .github/workflows; echo 'on: push' > .github/workflows/ci.yml
+    echo x=y > .npmrc; echo {} > .mcp.json";
+
+#[test]
+fn a_users_command_reports_and_an_agents_is_held() {
+    if !enforced(PROGRAM) {
+        return;
+    }
+    let project = Project::with_config(PROGRAM, CONFIG).dir("repo");
+    let run =
+        project.zonekeep(["run", "--json", "--", "sh", "-c", &format!("cd /repo; {WORKFLOW}")]);
+    let result: Value = serde_json::from_str(run.ok()).unwrap();
+    let fates: Vec<(&str, &str)> = result["caught"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| (file["path"].as_str().unwrap(), file["fate"].as_str().unwrap()))
+        .collect();
+    assert!(fates.contains(&("/repo/.github/workflows/ci.yml", "reported")), "{run}");
+    assert!(fates.contains(&("/repo/.npmrc", "reported")), "{run}");
+    assert!(fates.contains(&("/repo/.mcp.json", "held")), "{run}");
+    let notes = result["notes"].to_string();
+    assert!(notes.contains("2 guarded changes to review"), "{run}");
+    assert!(project.exists("repo/.github/workflows/ci.yml") && project.exists("repo/.npmrc"));
+    assert!(!project.exists("repo/.mcp.json"));
+
+    let project = Project::with_config(PROGRAM, CONFIG).dir("repo");
+    let call = json!({ "command": WORKFLOW, "cwd": "/repo" }).to_string();
+    let run = project.zonekeep(["tool", "--approve", "all", "shell", &call]);
+    for path in ["repo/.github/workflows/ci.yml", "repo/.npmrc", "repo/.mcp.json"] {
+        assert!(!project.exists(path), "{path}: {run}");
+    }
+    assert!(run.stdout.contains("guarded changes held"), "{run}");
+    assert!(project.zonekeep(["quarantine"]).ok().contains("repo/.npmrc"), "{run}");
+}
+
+#[test]
+fn a_commit_of_the_user_can_be_checked_out_by_an_agent() {
+    if !enforced(PROGRAM) {
+        return;
+    }
+    let project = Project::with_config(PROGRAM, CONFIG).dir("repo");
+    let script = "set -e; git init -q -b main .; git config user.name U; git config user.email u@x
+        mkdir -p .github/workflows; echo one > .github/workflows/ci.yml; git add -A; git commit -qm 1
+        echo two > .github/workflows/ci.yml; echo {} > .mcp.json; git add -A; git commit -qm 2";
+    let made = std::process::Command::new("sh")
+        .args(["-c", script])
+        .current_dir(project.path("repo"))
+        .status();
+    assert!(made.unwrap().success());
+    for (commit, workflow, has_servers) in [("main~1", "one\n", false), ("main", "two\n", true)] {
+        let line = format!("git checkout -q {commit}");
+        let call = json!({ "command": line, "cwd": "/repo" }).to_string();
+        let run = project.zonekeep(["tool", "--approve", "all", "shell", &call]);
+        run.ok();
+        assert_eq!(project.read("repo/.github/workflows/ci.yml"), workflow, "{run}");
+        assert_eq!(project.exists("repo/.mcp.json"), has_servers, "{run}");
+        assert!(!run.stdout.contains("guarded changes held"), "{run}");
+    }
+}
+
+/// Runs a script in the zone outside, as the user does.
+fn outside(project: &Project, script: &str) {
+    let done = std::process::Command::new("sh")
+        .args(["-ec", script])
+        .current_dir(project.path("repo"))
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .status();
+    assert!(done.unwrap().success(), "{script}");
+}
+
+const HISTORY: &str = "git init -q -b main .; git config user.name U; git config user.email u@x
+    mkdir -p .github/workflows .vscode; for n in 1 2 3; do
+      echo $n > .github/workflows/ci.yml; echo $n > .vscode/settings.json; echo $n > a
+      git add -A; git commit -qm $n; done";
+
+/// The caller of commands: the user, or an agent.
+const CALLERS: [&str; 2] = ["run", "shell"];
+
+fn inside(project: &Project, caller: &str, line: &str) -> String {
+    let run = match caller {
+        "run" => project.zonekeep(["run", "--", "sh", "-ec", &format!("cd /repo; {line}")]),
+        _ => {
+            let call = json!({ "command": line, "cwd": "/repo" }).to_string();
+            project.zonekeep(["tool", "--approve", "all", "shell", &call])
+        }
+    };
+    assert_eq!(run.exit, 0, "{caller} {line}: {run}");
+    run.to_string()
+}
+
+fn status(project: &Project, dir: &str) -> String {
+    let shown = std::process::Command::new("git")
+        .args(["-c", "safe.directory=*", "status", "--porcelain"])
+        .current_dir(project.path(dir))
+        .output();
+    String::from_utf8(shown.unwrap().stdout).unwrap()
+}
+
+#[test]
+fn a_repository_that_an_earlier_command_cloned_can_be_checked_out() {
+    if !enforced(PROGRAM) {
+        return;
+    }
+    for caller in CALLERS {
+        let project = Project::with_config(PROGRAM, CONFIG).dir("repo");
+        outside(&project, HISTORY);
+        inside(&project, caller, "git clone -q . copy");
+        let run = inside(&project, caller, "git -C copy checkout -q HEAD~2");
+        assert_eq!(project.read("repo/copy/.vscode/settings.json"), "1\n", "{run}");
+        assert_eq!(project.read("repo/copy/.github/workflows/ci.yml"), "1\n", "{run}");
+        assert_eq!(status(&project, "repo/copy"), "", "{run}");
+
+        let add = "git -c protocol.file.allow=always submodule --quiet add ./. one";
+        let update = "git -c protocol.file.allow=always submodule --quiet update";
+        inside(&project, caller, add);
+        inside(&project, caller, "git -C one checkout -q HEAD~1");
+        let run = inside(&project, caller, update);
+        assert_eq!(project.read("repo/one/.vscode/settings.json"), "3\n", "{run}");
+        assert_eq!(status(&project, "repo/one"), "", "{run}");
+    }
+}
+
+#[test]
+fn a_clone_of_a_repository_with_unknown_commits_ends_as_outside() {
+    if !enforced(PROGRAM) {
+        return;
+    }
+    for caller in CALLERS {
+        let project = Project::with_config(PROGRAM, CONFIG).dir("repo");
+        outside(&project, HISTORY);
+        // Its commits are not those of the zone's own repository.
+        let other = HISTORY.replace("echo $n", "echo other $n");
+        outside(&project, &format!("mkdir o; cd o; {other}; git clone -q --bare . ../o.git"));
+        outside(&project, "rm -rf o");
+        let run = inside(&project, caller, "git clone -q o.git dir");
+        assert_eq!(status(&project, "repo/dir"), "", "{run}");
+        assert!(run.contains("2 guarded changes to review"), "{run}");
+        let run = inside(&project, caller, "git -C dir checkout -q HEAD~2");
+        assert_eq!(project.read("repo/dir/.vscode/settings.json"), "other 1\n", "{run}");
+        assert_eq!(project.read("repo/dir/.github/workflows/ci.yml"), "other 1\n", "{run}");
+        assert_eq!(status(&project, "repo/dir"), "", "{run}");
+        // In the clone too no other content stays, and out of it none.
+        let plant = "echo x > dir/.vscode/settings.json; mkdir -p .vscode
+            mv dir/.vscode/settings.json .vscode/tasks.json || true";
+        let run = inside(&project, caller, plant);
+        assert!(!project.exists("repo/.vscode/tasks.json"), "{run}");
+    }
+}
+
+/// The index has the uid of each file, which differs inside where the user is root.
+#[test]
+fn the_index_that_git_wrote_outside_is_as_good_inside() {
+    if !enforced(PROGRAM) {
+        return;
+    }
+    for caller in CALLERS {
+        let project = Project::with_config(PROGRAM, CONFIG).dir("repo");
+        outside(&project, HISTORY);
+        outside(&project, "git diff HEAD~1 HEAD -- a > p; git status");
+        inside(&project, caller, "git apply --index -R p");
+        assert_eq!(project.read("repo/a"), "2\n");
+        assert_eq!(status(&project, "repo"), "M  a\n?? p\n");
+        let config = project.read("repo/.git/config");
+        assert!(!config.to_lowercase().contains("checkstat"), "{config}");
+        // The repository's own setting wins.
+        outside(&project, "git config core.checkStat default");
+        let shown = inside(&project, caller, "git config core.checkStat");
+        assert!(shown.contains("default"), "{shown}");
+    }
+}
