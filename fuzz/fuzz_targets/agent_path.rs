@@ -1,5 +1,5 @@
-//! Whatever an agent writes as a path is normalised or refused, can be shown
-//! and read back, and is never allowed outside the view.
+//! Every path that an agent writes is normalised or refused, can be shown and
+//! read back, and is never allowed outside the view.
 //!
 //! An input is three lines of text: where relative paths start, what `~` is,
 //! and the path, which may have further lines.
@@ -9,7 +9,8 @@
 use libfuzzer_sys::fuzz_target;
 use zonekeep_policy::path::{MAX_NAME, escape, is_plain_name, unescape};
 use zonekeep_policy::{
-    Action, AgentPath, At, Grant, Mode, Permit, Policy, Spot, Target, Verb, Verdict, Zone, judge,
+    Action, AgentPath, At, Grant, Mode, Permit, Placement, Policy, Ruled, Spot, Target, Verb,
+    Verdict, Zone, judge,
 };
 
 const VERBS: [Verb; 10] = [
@@ -43,21 +44,37 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(AgentPath::absolute(&shown).as_ref(), Ok(&path), "{shown}");
 
     let mut policy = Policy::empty("/project");
-    for (name, mode) in [("in", Mode::Ro), ("out", Mode::Rw)] {
-        policy.zones.push(Zone::new(name, format!("/project/{name}"), mode, At::flag("fuzz")));
+    for (name, host, mode, placement) in [
+        ("in", "/hidden/in", Mode::Ro, Placement::Named),
+        ("out", "/hidden/out", Mode::Rw, Placement::Named),
+        ("own", "/shared/own", Mode::Rw, Placement::Same),
+    ] {
+        let mut zone = Zone::new(name, host, mode, At::flag("fuzz"));
+        zone.placement = Ruled::new(placement, At::flag("fuzz"));
+        policy.zones.push(zone);
     }
     policy.working_dir.value = base;
     policy.home.value = home;
     let grant = Grant::of(&policy);
-    let target = Target::parse(given, grant.view()).expect("it parsed just now");
-    assert_eq!(target.path, path);
+    let view = grant.view();
+    let Ok(target) = Target::parse(given, view) else {
+        // The view reads the working directory in its canonical form, which can be longer.
+        assert!(view.parse(given).is_err());
+        return;
+    };
+    assert_eq!(view.canonical(target.path.clone()), target.path, "a canonical path stays");
+    if view.locate(&path).is_some() {
+        assert_eq!(view.canonical(path.clone()), path, "an agent path is no host path");
+    }
+    let names_host = text.contains("hidden");
     for verb in VERBS {
         let mut action = Action::new("read_file", verb, target.clone());
         if matches!(verb, Verb::Move | Verb::Copy) {
             action = action.to(Target::of(AgentPath::absolute("/out/x").expect("a plain path")));
         }
         match judge(&grant, &action).verdict {
-            Verdict::Deny(denial) => assert!(!denial.to_string().contains("/project")),
+            // A refusal repeats the text of the agent, and names no host path of its own.
+            Verdict::Deny(denial) => assert!(names_host || !denial.to_string().contains("/hidden")),
             Verdict::Allow(permit) => check(&grant, &action, &permit),
             Verdict::Ask(question) => check(&grant, &action, &question.approved()),
         }
