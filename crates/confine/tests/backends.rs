@@ -26,7 +26,7 @@ use zonekeep_confine::tree::{self, Ended, Event, Failed, Launcher, Process, Tree
 use zonekeep_policy::limit::Limits;
 
 /// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// How soon nothing may be left after an end: on a busy machine far sooner than what runs
 /// there would end by itself.
 const SOON: Duration = Duration::from_secs(60);

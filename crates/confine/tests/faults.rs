@@ -28,7 +28,7 @@ mod linux {
     use zonekeep_policy::planted::{Caller, CommandGuards};
 
     /// How long anything may take.
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const PATIENCE: Duration = Duration::from_secs(120);
     /// The error number of forced failures.
     const FORCED: i32 = libc::EDOTDOT;
     /// More steps than any process has.

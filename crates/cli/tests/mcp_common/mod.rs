@@ -17,7 +17,7 @@ use zonekeep_testkit::{Project, eventually};
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_zonekeep");
 
 /// How long an answer may take.
-pub const SOON: Duration = Duration::from_secs(30);
+pub const SOON: Duration = Duration::from_secs(120);
 
 pub const CONFIG: &str = "sandbox:
   mode: direct

@@ -283,7 +283,7 @@ fn finish(command: &mut Command) -> Result<(String, String), String> {
     });
     let start = Instant::now();
     while child.try_wait().map_err(|error| error.to_string())?.is_none() {
-        if start.elapsed() > limit() * 3 {
+        if start.elapsed() > limit() * 12 {
             sys::kill(-(child.id() as i32));
             let _ = child.kill();
             let _ = child.wait();

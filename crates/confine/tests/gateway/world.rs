@@ -12,7 +12,7 @@ use zonekeep_confine::tree::{Ended, Event, Launcher, Process, Tree};
 use zonekeep_policy::limit::Limits;
 
 /// How long anything may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Where names live in these tests, and one of them.
 pub(crate) const NAMES: (&str, u8) = ("198.18.0.0", 15);

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 
-PATIENCE = 20.0
+PATIENCE = 120.0
 TOKEN = "sesame-open-0123456789abcdef0123456789"
 
 

@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export const [program, transport] = process.argv.slice(2);
-export const PATIENCE_MS = 20_000;
+export const PATIENCE_MS = 120_000;
 
 // What a server says whose project file has become invalid.
 const STAYS = 'the rules from before stay in force';
