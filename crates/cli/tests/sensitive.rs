@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+use crate::mcp_common::{Client, text};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use zonekeep_testkit::{Project, Run, is_root, skip};
@@ -68,6 +69,31 @@ fn commands_do_not_read_credentials_in_granted_directories() {
         assert!(run.exit != 0 && run.stdout.is_empty(), "{run}");
         project.zonekeep(["run", "--ro", "/etc", "--", "cat", "/etc/passwd"]).ok();
     }
+}
+
+#[test]
+fn commands_of_a_running_server_do_not_read_credentials_written_since() {
+    let config = format!("{CONFIG}shell: {{ default: contained }}\n");
+    let project = Project::with_config(PROGRAM, &config).file("data/.config/app", "open");
+    if !zonekeep_testkit::enforced(PROGRAM) {
+        return;
+    }
+    let mut client = Client::open(&project, &[], &json!({}));
+    let mut run = |line: &str| {
+        let result = client.tool("shell", json!({ "command": line }));
+        text(&result).to_owned()
+    };
+    let kept = run("echo kept > /tmp/kept; cat .config/app");
+    assert!(kept.contains("open"), "{kept}");
+    for path in [".netrc", ".SSH/id_rsa", ".config/gh/hosts.yml"] {
+        project.put(&format!("data/{path}"), "KEY");
+        let read = run(&format!("cat {path}"));
+        assert!(!read.contains("KEY") && read.contains("Permission denied"), "{path}: {read}");
+    }
+    // The control: other files that are written meanwhile are there, and so is /tmp.
+    project.put("data/.env", "open");
+    let read = run("cat .env /tmp/kept");
+    assert!(read.contains("open") && read.contains("kept"), "{read}");
 }
 
 #[test]

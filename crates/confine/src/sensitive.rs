@@ -11,9 +11,19 @@ use zonekeep_policy::sensitive::Sensitive;
 /// How many entries of a directory are looked at, those further up first.
 const MAX_ENTRIES: usize = 50_000;
 
-/// Returns what is hidden below a directory of the host and is there: files and
-/// directories, no links.
-pub fn find(dir: &Path, sensitive: &Sensitive) -> Vec<RelPath> {
+/// How much of a directory is searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// Every directory below, up to a number of entries.
+    All,
+    /// Its own entries, and those of directories that credentials are known to lie in: cheap
+    /// enough to be repeated before each command.
+    Top,
+}
+
+/// Returns the hidden files and directories that exist below a directory of the host; no
+/// links.
+pub fn find(dir: &Path, sensitive: &Sensitive, depth: Depth) -> Vec<RelPath> {
     let mut found = Vec::new();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let Ok(root) = rustix::fs::open(dir, flags, Mode::empty()) else { return found };
@@ -53,7 +63,8 @@ pub fn find(dir: &Path, sensitive: &Sensitive) -> Vec<RelPath> {
             match sensitive.hides(&path) {
                 true if !found.contains(&path) => found.push(path),
                 true => {}
-                false if kind == FileType::Directory => ahead.push_back(path),
+                false if kind != FileType::Directory => {}
+                false if depth == Depth::All || sensitive.hides_in(&path) => ahead.push_back(path),
                 false => {}
             }
         }

@@ -172,7 +172,7 @@ fn plan(backend: Backend, scene: &Scene, argv: &[String]) -> (Plan, BTreeMap<OsS
         rules.keep_names = entries.last().map(|entry| entry.at().to_owned()).into_iter().collect();
     }
     if own {
-        let found = sensitive::find(&scene.rw(""), &Sensitive::default());
+        let found = sensitive::find(&scene.rw(""), &Sensitive::default(), sensitive::Depth::All);
         let hidden = found.iter().map(|path| Path::new("/rw").join(path.to_string()));
         rules.hidden = hidden.collect();
     }

@@ -15,7 +15,7 @@ use zonekeep_confine::plan::{
 };
 use zonekeep_confine::probe;
 use zonekeep_confine::runtime::{self, Host, Settings};
-use zonekeep_confine::sensitive;
+use zonekeep_confine::sensitive::{self, Depth};
 use zonekeep_confine::strength::{self, Held, Strength};
 use zonekeep_confine::tree::{Failed, Launcher, Tree};
 use zonekeep_confine::{Caught, Layers};
@@ -364,10 +364,7 @@ impl Sandbox {
             );
             return Err(Error::unconfined_because("commands", why));
         }
-        let hidden = granted.iter().flat_map(|bind| {
-            let found = sensitive::find(&bind.host, &hidden(&self.shared().policy, &bind.host));
-            found.into_iter().map(|path| bind.at.join(OsStr::from_bytes(path.as_bytes())))
-        });
+        let hidden = granted.iter().flat_map(|bind| self.credentials_in(bind, Depth::All));
         let hidden: Vec<PathBuf> = hidden.collect();
         let own_places: Vec<PathBuf> =
             granted.iter().filter(|bind| bind.host == bind.at).map(|b| b.host.clone()).collect();
@@ -485,6 +482,20 @@ impl Sandbox {
         }
         notes.extend(way.iter().flat_map(|way| way.notes.clone()));
         Ok(Planned { plan, env, notes, held, way })
+    }
+
+    /// Returns the places of credentials in a granted directory that are hidden.
+    fn credentials_in(&self, bind: &Bind, depth: Depth) -> impl Iterator<Item = PathBuf> + use<> {
+        let found = sensitive::find(&bind.host, &hidden(&self.shared().policy, &bind.host), depth);
+        let at = bind.at.clone();
+        found.into_iter().map(move |path| at.join(OsStr::from_bytes(path.as_bytes())))
+    }
+
+    /// Returns whether a running sandbox shows credentials that did not exist when it was
+    /// started. Those further down are found when the next sandbox is started.
+    fn shows_credentials(&self, plan: &Plan) -> bool {
+        let is_hidden = |path: &Path| plan.rules.hidden.iter().any(|own| path.starts_with(own));
+        plan.zones().any(|bind| self.credentials_in(bind, Depth::Top).any(|path| !is_hidden(&path)))
     }
 
     /// Returns what a command may reach.
@@ -647,6 +658,10 @@ impl Sandbox {
         let mut held = slot.lock().unwrap_or_else(PoisonError::into_inner);
         let shares = self.shares_tree(command);
         let demand = self.demand(command);
+        if held.as_ref().is_some_and(|enclosed| self.shows_credentials(enclosed.tree.plan())) {
+            // Commands that still run in it keep it.
+            *held = None;
+        }
         if let Some(enclosed) = held.as_ref().filter(|_| shares) {
             // What was accepted for another command is not for this one.
             if demand != Demand::Any
