@@ -80,6 +80,37 @@ fn what_is_looser_waits_and_what_is_stricter_holds_at_once() {
 }
 
 #[test]
+fn commands_go_on_while_what_is_looser_waits() {
+    if !zonekeep_testkit::enforced(PROGRAM) {
+        return;
+    }
+    let apart = format!("{CONFIG}shell: {{ default: contained }}\n");
+    // The file at the top of a zone that commands can write.
+    let near = "sandbox:
+  mode: direct
+  zones:
+    work: { path: ., mode: rw, approval: { write: ask } }
+shell: { default: contained }
+";
+    for config in [&apart, near] {
+        let project = project(config);
+        let mut client = Client::open(&project, &[], &json!({}));
+        let line = "cd /work; touch begun; until [ -e go ]; do sleep 0.05; done; echo went on";
+        let call = client.begin("shell", json!({ "command": line }));
+        let dir = if config == near { "" } else { "work/" };
+        eventually("the command", || project.exists(&format!("{dir}begun")).then_some(()));
+        project.put("zonekeep.yaml", config.replace("write: ask", "write: preApproved"));
+        read_again(&client, WAITS);
+        assert!(!client.said().contains("What is stricter"), "{}", client.said());
+        project.put(&format!("{dir}go"), "");
+        let result = client.answer_to(call)["result"].clone();
+        assert!(text(&result).contains("went on"), "{result}");
+        assert!(result["content"].to_string().contains("What is looser waits"), "{result}");
+        assert_eq!(client.end(), Some(0));
+    }
+}
+
+#[test]
 fn trust_shows_what_a_running_server_withholds_and_asks() {
     // Stricter than the defaults, so that only the server knows what is looser.
     let strict = format!("{CONFIG}shell: {{ default: blocked }}\n");

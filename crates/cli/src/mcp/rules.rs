@@ -45,6 +45,9 @@ const PARTLY: &str = "Note: The settings of this sandbox have changed. What is s
                       from now on, and commands that were running have been ended. What is \
                       looser waits for the user: tell them to run `zonekeep trust`, or to start \
                       the server again, if they want it.";
+const WAITING: &str = "Note: The settings of this sandbox have changed. What is looser waits for \
+                       the user: tell them to run `zonekeep trust`, or to start the server \
+                       again, if they want it.";
 const BROKEN: &str = "Note: The user has changed the settings of this sandbox, and they cannot be \
                       used. The settings from before still hold. Tell the user to run `zonekeep \
                       check`.";
@@ -411,7 +414,22 @@ impl Rules {
             in_force.broken = None;
             return;
         }
-        match self.exposed(&in_force.sandbox) {
+        let exposed = self.exposed(&in_force.sandbox);
+        // A change that is only looser waits for trust, and commands go on under their rules.
+        if is_news
+            && exposed != Exposed::Deep
+            && let Some(withheld) = self.only_looser(&in_force)
+        {
+            in_force.files = files;
+            in_force.settling = None;
+            in_force.ending = false;
+            in_force.broken = Some(Instant::now());
+            in_force.untold = Some(WAITING);
+            drop(in_force);
+            say(&format!("the project's files have changed; {}", waits(&withheld)));
+            return;
+        }
+        match exposed {
             Exposed::No => {}
             Exposed::Near if self.is_quiet(&in_force.sandbox) => {}
             Exposed::Near => {
@@ -461,9 +479,8 @@ impl Rules {
                 match withheld.is_empty() {
                     true => say("the project's files have changed, and their rules are in force"),
                     false => say(&format!(
-                        "the project's files have changed. What is stricter is in force; what may \
-                         be looser waits for `zonekeep trust` or a new start: {}",
-                        withheld.join(", ")
+                        "the project's files have changed. What is stricter is in force; {}",
+                        waits(&withheld)
                     )),
                 }
             }
@@ -569,20 +586,43 @@ impl Rules {
         Ok(Some((narrowed(&session, needs)?, socket)))
     }
 
-    /// Returns whether the files say the same as the rules in force, in other words perhaps:
-    /// neither may be looser than the other.
-    fn is_equal(&self, in_force: &InForce) -> bool {
+    /// Returns the project as its files are now, held to the organisation's rules; `None`
+    /// where they cannot be used, or the worker file needs something else than before.
+    fn read_for(&self, in_force: &InForce) -> Option<Project> {
         let is_empty = |stamp: Stamp| stamp.is_none_or(|stamp| stamp.5 == 0);
         if self.origin.stamps().into_iter().any(is_empty) {
-            return false;
+            return None;
         }
         let read = self.origin.read().and_then(|project| self.origin.prepare(project));
-        let Ok((mut project, wanted)) = read else { return false };
+        let (mut project, wanted) = read.ok()?;
         for organisation in in_force.sandbox.organisations() {
             project.bound_by(organisation);
         }
-        let is_equal = in_force.sandbox.is_held_to(&project)
-            && wanted.is_none_or(|wanted| in_force.needs == [wanted]);
+        wanted.is_none_or(|wanted| in_force.needs == [wanted]).then_some(project)
+    }
+
+    /// Returns the keys of the files that are looser than the rules in force, where that is the
+    /// only difference, and the user has not trusted the files.
+    fn only_looser(&self, in_force: &InForce) -> Option<Vec<String>> {
+        let mut project = self.read_for(in_force)?;
+        let store = TrustStore::new(&state().ok()?);
+        if project.file.is_none() || store.covers_rules(&project) {
+            return None;
+        }
+        let withheld = in_force.sandbox.tighten(&mut project);
+        if withheld.is_empty() || !in_force.sandbox.is_held_to(&project) {
+            return None;
+        }
+        // As `reopen` does it.
+        let _ = store.withhold(&project, &in_force.sessions[0], &withheld);
+        Some(withheld.iter().map(named).collect())
+    }
+
+    /// Returns whether the files say the same as the rules in force, in other words perhaps:
+    /// neither may be looser than the other.
+    fn is_equal(&self, in_force: &InForce) -> bool {
+        let Some(project) = self.read_for(in_force) else { return false };
+        let is_equal = in_force.sandbox.is_held_to(&project);
         if is_equal && let Ok(state) = state() {
             let _ = TrustStore::new(&state).withhold(&project, &in_force.sessions[0], &[]);
         }
@@ -680,6 +720,12 @@ struct Reopened {
     socket: Option<Arc<Socket>>,
     /// What of the files does not hold yet.
     withheld: Vec<String>,
+}
+
+/// Writes out the keys that wait for the user.
+fn waits(withheld: &[String]) -> String {
+    let keys = withheld.join(", ");
+    format!("what may be looser waits for `zonekeep trust` or a new start: {keys}")
 }
 
 /// Writes out what is withheld, with its line.

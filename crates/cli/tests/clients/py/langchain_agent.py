@@ -37,7 +37,7 @@ def calls():
 
 
 async def main() -> None:
-    limit(120)
+    limit(600)
     server = {
         "transport": "stdio", "command": sys.argv[1], "args": ["mcp"], "env": dict(os.environ),
     }

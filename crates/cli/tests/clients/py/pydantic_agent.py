@@ -32,7 +32,7 @@ def model(messages, info) -> ModelResponse:
 
 
 async def main() -> None:
-    limit(120)
+    limit(600)
     server = StdioTransport(sys.argv[1], ["mcp"], env=dict(os.environ), keep_alive=False)
     toolset = MCPToolset(server, elicitation_handler=elicit)
     agent = Agent(FunctionModel(model), toolsets=[toolset])

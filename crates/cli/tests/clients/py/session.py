@@ -349,7 +349,7 @@ async def by_hand(session: Session) -> None:
 
 
 async def main() -> None:
-    limit(120)
+    limit(600)
     server = HttpServer(PROGRAM) if TRANSPORT == "http" else None
     try:
         if MODERN:
