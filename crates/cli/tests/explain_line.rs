@@ -334,3 +334,43 @@ fn a_line_and_a_command_are_two_things() {
         assert_eq!(run.exit, 2, "{args:?} {run}");
     }
 }
+
+#[test]
+fn a_line_that_connects_to_hosts_that_are_not_listed() {
+    let config = "sandbox:
+  mode: direct
+  zones:
+    repo: { path: ./repo, mode: rw }
+  network: { allow: [listed.example], deny: [no.example] }
+shell: { default: contained }
+";
+    let project = Project::with_config(PROGRAM, config).dir("repo");
+    project.zonekeep(["trust", "--yes"]).ok();
+    let line = "curl -s https://one.example/x https://listed.example/; ssh two.example ls";
+    assert_snapshot!(project.zonekeep(["explain", "run", line]).ok(), @r#"
+    run curl -s https://one.example/x https://listed.example/; ssh two.example ls: asked about
+      rule:    shell.default: contained: it connects to 'one.example', which sandbox.network does not list; a yes does not open it (zonekeep.yaml:6)
+      mode:    bash, from /, in an OS sandbox (assumed)
+      network: listed.example
+      command: curl -s https://one.example/x https://listed.example/
+        words: curl, -s, https://one.example/x, https://listed.example/
+        says:  ask
+        rule:  shell.default: contained: it connects to 'one.example', which sandbox.network does not list; a yes does not open it (zonekeep.yaml:6)
+      command: ssh two.example ls
+        words: ssh, two.example, ls
+        says:  ask
+        rule:  shell.default: contained: it connects to 'two.example', which sandbox.network does not list; a yes does not open it (zonekeep.yaml:6)
+      command: ls
+        words: ls
+        in:    wrapper
+        says:  preApproved
+        rule:  shell.default: contained (zonekeep.yaml:6)
+      change:  sandbox.network.allow: [listed.example, one.example, "two.example:22"]  (at zonekeep.yaml:5)
+      opens:   every command can connect to ports 80 and 443 of one.example; every command can connect to port 22 of two.example
+      to try:  zonekeep explain run 'curl -s https://one.example/x https://listed.example/; ssh two.example ls' --set 'sandbox.network.allow=[listed.example, one.example, "two.example:22"]'
+    "#);
+    let flags =
+        ["--set", "sandbox.network.allow=[listed.example, one.example, \"two.example:22\"]"];
+    let run = project.zonekeep(["explain", "run", line].iter().chain(&flags));
+    assert!(run.ok().contains(": allowed"), "{run}");
+}

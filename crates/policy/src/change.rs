@@ -9,7 +9,7 @@ mod connect;
 
 use std::path::PathBuf;
 
-pub use connect::change_for_connect;
+pub use connect::{change_for_connect, open_to};
 
 use crate::action::{Action, Target};
 use crate::grant::Grant;

@@ -19,10 +19,15 @@ pub fn change_for_connect(
     presets: &PresetHosts,
     to: &Destination,
 ) -> Option<Vec<Edit>> {
-    let mut trial = policy.clone();
+    open_to(&mut policy.clone(), presets, to)
+}
+
+/// Changes rules so that every command may connect to a destination without a question;
+/// returns the edits.
+pub fn open_to(trial: &mut Policy, presets: &PresetHosts, to: &Destination) -> Option<Vec<Edit>> {
     let mut edits: Vec<Edit> = Vec::new();
     // A list alone may be written without its key.
-    let allow = match &policy.network.value {
+    let allow = match &trial.network.value {
         Network::Hosts(Hosts { ask, deny, presets, .. })
             if !(ask.is_empty() && deny.is_empty() && presets.is_empty()) =>
         {
@@ -37,9 +42,9 @@ pub fn change_for_connect(
                 let judgement = judge_connect(&policy.network.value, presets, &policy.consent, to);
                 matches!(judgement.verdict, ConnectVerdict::Allow(_))
             };
-            return can_hold(&trial, allows).then_some(edits);
+            return can_hold(trial, allows).then_some(edits);
         }
-        let new = next(&mut trial, allow, to)?;
+        let new = next(trial, allow, to)?;
         // An edit of the same key again replaces the first.
         edits.retain(|held| new.iter().all(|edit| edit.key != held.key));
         edits.extend(new);

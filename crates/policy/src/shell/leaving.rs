@@ -31,14 +31,25 @@ const COPIERS: &str = "cp mv install ln rsync scp";
 pub struct Leaving {
     /// The effect, in words that the agent may read.
     pub effect: String,
-    /// The key of the project file that asks about it, for the user.
-    pub key: Option<String>,
+    /// The line of the project file that would change the answer, for the user.
+    pub remedy: Option<Remedy>,
+}
+
+/// The part of a project file that decides about an effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Remedy {
+    /// The key that asks about it.
+    Key(String),
+    /// `sandbox.network`, which does not list the host, where its name is known: an approval
+    /// runs the command, and opens no connection.
+    Network(Option<Destination>),
 }
 
 impl std::fmt::Display for Leaving {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.key {
-            Some(key) => write!(f, "{}, and {key} asks", self.effect),
+        match &self.remedy {
+            Some(Remedy::Key(key)) => write!(f, "{}, and {key} asks", self.effect),
+            Some(Remedy::Network(_)) => write!(f, "{}; a yes does not open it", self.effect),
             None => f.write_str(&self.effect),
         }
     }
@@ -46,7 +57,7 @@ impl std::fmt::Display for Leaving {
 
 impl From<String> for Leaving {
     fn from(effect: String) -> Self {
-        Leaving { effect, key: None }
+        Leaving { effect, remedy: None }
     }
 }
 
@@ -56,7 +67,7 @@ pub(crate) fn of(grant: &Grant, facts: &Facts<'_>) -> Vec<Leaving> {
     found.extend(removal(grant, facts));
     found.extend(guarded(grant, facts).map(Leaving::from));
     let mut peers = clients::peers(facts).into_iter();
-    found.extend(peers.find_map(|peer| beyond(grant, facts.name, &peer)).map(Leaving::from));
+    found.extend(peers.find_map(|peer| beyond(grant, facts.name, &peer)));
     found.extend(secret(grant, &facts.simple.text).map(Leaving::from));
     found
 }
@@ -70,12 +81,11 @@ pub(crate) fn of_text(grant: &Grant, line: &str) -> Vec<Leaving> {
     let asking = grant.asked().deletions.values().next();
     if let (Some(word), Some((_, key))) = (words.iter().find(|word| removes(word)), asking) {
         let effect = format!("'{word}' may remove files");
-        found.push(Leaving { effect, key: Some(key.clone()) });
+        found.push(Leaving { effect, remedy: Some(Remedy::Key(key.clone())) });
     }
     let connects = |at: &usize| clients::names(base_name(words[*at]), &words[*at + 1..]);
     if let Some(at) = (0..words.len()).find(connects) {
-        let beyond = beyond(grant, base_name(words[at]), &Peer::Unnamed);
-        found.extend(beyond.map(Leaving::from));
+        found.extend(beyond(grant, base_name(words[at]), &Peer::Unnamed));
     }
     found.extend(secret(grant, line).map(Leaving::from));
     found
@@ -156,7 +166,8 @@ fn removal(grant: &Grant, facts: &Facts<'_>) -> Option<Leaving> {
             None => asked.values().next()?,
         };
         let what = path.map_or_else(|| "files".to_owned(), |path| format!("'{path}'"));
-        Some(Leaving { effect: format!("it removes {what}"), key: Some(key.clone()) })
+        let remedy = Some(Remedy::Key(key.clone()));
+        Some(Leaving { effect: format!("it removes {what}"), remedy })
     })
 }
 
@@ -218,7 +229,8 @@ fn guarded(grant: &Grant, facts: &Facts<'_>) -> Option<String> {
 }
 
 /// Returns why a connection goes beyond what the worker's commands may reach.
-fn beyond(grant: &Grant, name: &str, peer: &Peer) -> Option<String> {
+fn beyond(grant: &Grant, name: &str, peer: &Peer) -> Option<Leaving> {
+    let leaving = |effect, to| Leaving { effect, remedy: Some(Remedy::Network(to)) };
     let hosts = match &grant.network().value {
         Network::On => return None,
         Network::Off => None,
@@ -228,7 +240,9 @@ fn beyond(grant: &Grant, name: &str, peer: &Peer) -> Option<String> {
     match (peer, hosts) {
         // The gate knows the host, and the list has some.
         (Peer::Unnamed, Some(_)) => None,
-        (Peer::Unnamed, None) => Some(format!("'{name}' needs the network, and there is none")),
+        (Peer::Unnamed, None) => {
+            Some(leaving(format!("'{name}' needs the network, and there is none"), None))
+        }
         (Peer::Host(text, port), hosts) => {
             let to = destination(text, *port);
             // A service that runs in the sandbox.
@@ -241,7 +255,11 @@ fn beyond(grant: &Grant, name: &str, peer: &Peer) -> Option<String> {
             };
             match &to {
                 Some(to) if own(&to.host) || listed(to) => None,
-                _ => Some(format!("it connects to '{text}', which sandbox.network does not list")),
+                _ => {
+                    let effect =
+                        format!("it connects to '{text}', which sandbox.network does not list");
+                    Some(leaving(effect, to))
+                }
             }
         }
     }

@@ -25,7 +25,7 @@ pub use judge::{
     judge_command,
 };
 pub use known::hazards::Hazard;
-pub use leaving::Leaving;
+pub use leaving::{Leaving, Remedy};
 pub use line::{Line, Redirect, RedirectKind, Simple, Unparsed, Within, Word};
 pub use parse::{MAX_TEXT, parse};
 pub use pattern::{Match, Pattern, PatternError};

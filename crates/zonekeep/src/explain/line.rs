@@ -7,12 +7,13 @@
 use std::fmt;
 
 use serde::Serialize;
-use zonekeep_policy::change::{self, Edit};
+use zonekeep_policy::change::{self, Edit, open_to};
+use zonekeep_policy::hosts::{Destination, PresetHosts};
 use zonekeep_policy::judge::Cause;
 use zonekeep_policy::policy::{BackendChoice, Consent};
 use zonekeep_policy::shell::change::insert;
 use zonekeep_policy::shell::{
-    CommandJudgement, CommandVerdict, Decided, Insert, ShellMode, Within, Word,
+    CommandJudgement, CommandVerdict, Decided, Decision, Insert, Remedy, ShellMode, Within, Word,
 };
 use zonekeep_policy::{AgentPath, Approval, At, Denial, Grant, Policy, Ruled, Target};
 
@@ -253,7 +254,7 @@ enum Step {
     /// Nothing more is needed.
     Allowed,
     Rule(Insert),
-    Value(Edit),
+    Values(Vec<Edit>),
 }
 
 /// Finds the smallest change of the project file by trying: each is made on a copy
@@ -288,15 +289,26 @@ fn steps(policy: &Policy, line: &str, cwd: &AgentPath) -> Option<(Vec<Insert>, V
                 return change::can_hold(&trial, allows).then_some((rules, edits));
             }
             Step::Rule(insert) => rules.push(insert),
-            Step::Value(edit) => edits.push(edit),
+            Step::Values(values) => values.into_iter().for_each(|edit| add(&mut edits, edit)),
         }
     }
     None
 }
 
+/// Adds an edit. One of the same key replaces the first, and opens both.
+fn add(edits: &mut Vec<Edit>, edit: Edit) {
+    match edits.iter_mut().find(|held| held.key == edit.key) {
+        Some(held) => {
+            let opens = format!("{}; {}", held.opens, edit.opens);
+            *held = Edit { opens, ..edit };
+        }
+        None => edits.push(edit),
+    }
+}
+
 /// Takes away what stands in the way first.
 fn step(trial: &mut Policy, judged: Result<Judging, Denial>) -> Option<Step> {
-    let Ok(judging) = judged else { return unfit(trial).map(Step::Value) };
+    let Ok(judging) = judged else { return unfit(trial).map(|edit| Step::Values(vec![edit])) };
     let CommandJudgement { verdict, rule, decision } = judging.judgement;
     if matches!(verdict, CommandVerdict::Allow(_)) {
         return Some(Step::Allowed);
@@ -323,10 +335,25 @@ fn step(trial: &mut Policy, judged: Result<Judging, Denial>) -> Option<Step> {
             Edit { key, value, at, opens }
         }
         (_, Approval::Ask) if decision.degraded => backend(trial)?,
-        (_, Approval::Ask) => return insert(trial, &decision).map(Step::Rule),
+        (_, Approval::Ask) => {
+            return match unlisted(&decision) {
+                Some(to) => open_to(trial, &PresetHosts::default(), to).map(Step::Values),
+                None => insert(trial, &decision).map(Step::Rule),
+            };
+        }
         (_, Approval::PreApproved | Approval::Blocked) => return None,
     };
-    Some(Step::Value(edit))
+    Some(Step::Values(vec![edit]))
+}
+
+/// Returns a host that a command of a line connects to and that is not listed, where that is
+/// why the first command that is asked about is.
+fn unlisted(decision: &Decision) -> Option<&Destination> {
+    let part = decision.parts.iter().find(|part| part.approval == Approval::Ask)?;
+    match &part.leaves.first()?.remedy {
+        Some(Remedy::Network(to)) => to.as_ref(),
+        _ => None,
+    }
 }
 
 /// Has the line read in another way, or lets the operating system confine it.

@@ -46,6 +46,9 @@ const SUB_SUBCOMMANDS: &[(&str, &str, &str)] = &[
     ("mix", "deps.get", ""),
 ];
 
+/// Programs that connect to the first host they name, and to no other.
+const ONE_HOST: &str = "ssh mosh telnet";
+
 /// Options by which the same work stays on this machine.
 const OFFLINE: [&str; 6] =
     ["--offline", "--no-index", "--frozen", "--dry-run", "--help", "--version"];
@@ -81,6 +84,8 @@ pub(crate) fn peers(facts: &Facts<'_>) -> Vec<Peer> {
         .operands
         .iter()
         .filter(|operand| operand.after.is_none() || is_url(operand.word))
+        // The words after the host are a command of that host.
+        .take(if lists(ONE_HOST, facts.name) { 1 } else { usize::MAX })
         .filter_map(|operand| peer(facts.name, operand.word.known()?))
         .collect();
     let url = facts.args.flags.iter().filter(|flag| flag.is("--url"));
