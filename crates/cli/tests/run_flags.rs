@@ -301,6 +301,32 @@ fn debuggers_reach_commands_and_nothing_else() {
     assert_eq!(proved.exit, 0, "the self-probe knows: {proved}");
 }
 
+#[test]
+fn real_debuggers_work() {
+    if !zonekeep_testkit::enforced(PROGRAM) {
+        return;
+    }
+    let project = Project::new(PROGRAM);
+    let debuggers: [(&str, &[&str], &str); 2] = [
+        ("strace", &["-f", "-e", "trace=execve", "sh", "-c", "echo traced; true"], "traced"),
+        ("gdb", &["-q", "-batch", "-ex", "run", "--args", "/bin/echo", "debugged"], "debugged"),
+    ];
+    for (name, args, prints) in debuggers {
+        if zonekeep_testkit::program(name).is_none() {
+            skip(&format!("{name} is not installed"));
+            continue;
+        }
+        let run = |flags: &[&str]| {
+            project
+                .zonekeep(["run", "--rw", "."].iter().chain(flags).chain(&["--", name]).chain(args))
+        };
+        assert!(run(&["--debug"]).ok().contains(prints), "{name}");
+        // The control: without the flag the kernel refuses to trace.
+        let usual = run(&[]);
+        assert!(!usual.stdout.contains(prints), "{name}: {usual}");
+    }
+}
+
 /// A server on one address of its loopback, which says what it was told and ends.
 const SERVER: &str = r#"
 import socket, sys
