@@ -189,3 +189,25 @@ fn the_index_that_git_wrote_outside_is_as_good_inside() {
         assert!(shown.contains("default"), "{shown}");
     }
 }
+
+#[test]
+fn a_repository_that_could_not_be_removed_is_told() {
+    if !enforced(PROGRAM) {
+        return;
+    }
+    let project = Project::with_config(PROGRAM, CONFIG).dir("repo");
+    let clone = "git init -q sub && cd sub && git config user.name x && touch a";
+    project.zonekeep(["run", "--", "sh", "-c", &format!("cd /repo; {clone}")]).ok();
+    assert!(project.exists("repo/sub/.git/HEAD"));
+    let run = project.zonekeep(["run", "--", "rm", "-rf", "/repo/sub"]);
+    assert_ne!(run.exit, 0, "{run}");
+    let note = "The git repository '/repo/sub' is removed but for guarded files";
+    assert!(run.stderr.contains(note), "{run}");
+    // The control: a repository that is whole, and one that is gone.
+    let run = project.zonekeep(["run", "--", "sh", "-c", "cd /repo; git init -q new; rm -rf new"]);
+    assert!(run.ok().is_empty() && !project.exists("repo/new"), "{run}");
+    std::fs::remove_dir_all(project.path("repo/sub")).unwrap();
+    let run = project.zonekeep(["run", "--", "git", "init", "-q", "/repo/sub"]);
+    run.ok();
+    assert!(!run.stderr.contains("is removed but"), "{run}");
+}

@@ -89,6 +89,7 @@ fn commands_of_a_running_server_do_not_read_credentials_written_since() {
         project.put(&format!("data/{path}"), "KEY");
         let read = run(&format!("cat {path}"));
         assert!(!read.contains("KEY") && read.contains("Permission denied"), "{path}: {read}");
+        assert!(read.contains("credentials, and is hidden from commands"), "{path}: {read}");
     }
     // The control: other files that are written meanwhile are there, and so is /tmp.
     project.put("data/.env", "open");

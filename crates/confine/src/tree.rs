@@ -203,6 +203,7 @@ pub struct Tree {
     changes: OnceLock<OwnedFd>,
     /// Files with other names outside, once the keeper has been asked anything.
     shared: OnceLock<Shared>,
+    half_removed: Mutex<Vec<String>>,
     child: Mutex<Option<Child>>,
 }
 
@@ -234,6 +235,7 @@ impl Tree {
             spare_tmp: Mutex::new(None),
             changes: OnceLock::new(),
             shared: OnceLock::new(),
+            half_removed: Mutex::default(),
             child: Mutex::new(Some(child)),
         })
     }
@@ -401,12 +403,19 @@ impl Tree {
         self.shared.get()
     }
 
+    /// Returns the repositories that commands have removed but for their guarded files, as
+    /// the keeper last found them.
+    pub fn half_removed(&self) -> Vec<String> {
+        lock(&self.half_removed).clone()
+    }
+
     fn send_errand(&self, errand: &Errand) -> Result<Vec<Caught>, Failed> {
         let keeper = lock(&self.keeper);
         wire::send(&keeper, errand, &[])?;
         match wire::receive::<Settled>(&keeper)? {
-            Some((Settled { caught, shared }, fds)) => {
+            Some((Settled { caught, shared, half_removed }, fds)) => {
                 let _ = self.shared.set(shared);
+                *lock(&self.half_removed) = half_removed;
                 for changes in fds {
                     let _ = self.changes.set(changes);
                 }

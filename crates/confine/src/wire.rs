@@ -148,6 +148,8 @@ pub(crate) struct Settled {
     /// Files that commands cannot write, or should not, because they have other names
     /// outside.
     pub(crate) shared: Shared,
+    /// Repositories that a command has removed but for their guarded files.
+    pub(crate) half_removed: Vec<String>,
 }
 
 /// Sends a message, with descriptors beside it.

@@ -664,7 +664,11 @@ impl Keeper {
                 let hears_by = self.guard.as_ref().and_then(Guard::hears_by);
                 let hears_by = hears_by.filter(|_| !self.told);
                 self.told |= hears_by.is_some();
-                let settled = Settled { caught, shared: self.shared.clone() };
+                let half_removed = match (&self.guard, &retired) {
+                    (Some(guard), _) | (None, Some(guard)) => guard.half_removed(),
+                    (None, None) => Vec::new(),
+                };
+                let settled = Settled { caught, shared: self.shared.clone(), half_removed };
                 if wire::send(&self.socket, &settled, hears_by.as_slice()).is_err() {
                     break;
                 }

@@ -85,6 +85,11 @@ impl Tree {
         Vec::new()
     }
 
+    /// Returns repositories that are half removed: no file is read-only by a mount.
+    pub fn half_removed(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Hands out a mount of it: there is none.
     pub fn spare_tmp(&self) -> Option<OwnedFd> {
         None

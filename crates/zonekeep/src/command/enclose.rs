@@ -244,6 +244,17 @@ impl Enclosed {
         ))
     }
 
+    /// Returns a note about repositories that commands could not remove as a whole.
+    pub(super) fn half_removed(&self) -> Option<String> {
+        let found = self.tree.half_removed();
+        let (tree, more) = (found.first()?, found.len() - 1);
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        Some(format!(
+            "Note: The git repository '{tree}'{more} is removed but for guarded files, such as \
+             '.git/config', which are read-only for commands. The user can remove the rest."
+        ))
+    }
+
     /// Notes that a command runs no more of which there is nothing to tell.
     pub(super) fn leave(&self, line: &str) {
         if let Some(door) = &self.door {

@@ -1,10 +1,13 @@
 //! What an agent should know about how its command ended: from what the plan
 //! allowed and what happened, in words it can act on.
 
+use std::os::unix::ffi::OsStrExt;
+
 use zonekeep_confine::plan::{Access, Network, Plan, Role};
 use zonekeep_confine::tree::Ended;
 use zonekeep_confine::{Caught, Fate, Over};
 use zonekeep_policy::limit::Limits;
+use zonekeep_policy::path::escape;
 
 use super::exit::{self, Passed};
 
@@ -127,6 +130,9 @@ pub(super) fn notes(facts: &Facts<'_>) -> Vec<String> {
     {
         notes.push(shared.to_owned());
     }
+    if failed {
+        notes.extend(hidden(facts.plan, &said));
+    }
     if failed && facts.plan.network == Network::Off && says(NETWORK_TROUBLE) {
         notes.push("Note: Network access is disabled for this worker.".to_owned());
     }
@@ -159,6 +165,28 @@ pub(super) fn notes(facts: &Facts<'_>) -> Vec<String> {
     }
     notes.extend(guarded(facts.caught));
     notes
+}
+
+/// Returns a note about the hidden credentials that a failed command names.
+fn hidden(plan: &Plan, said: &[String; 2]) -> Option<String> {
+    let is_met = |path: &&std::path::PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase());
+        name.is_some_and(|name| said.iter().any(|text| text.contains(&name)))
+    };
+    let met = plan.rules.hidden.iter().filter(is_met);
+    let names: Vec<String> = met
+        .take(MAX_NAMED)
+        .map(|path| format!("'{}'", escape(path.as_os_str().as_bytes())))
+        .collect();
+    let (first, rest) = names.split_first()?;
+    let (verb, list) = match rest {
+        [] => ("holds credentials, and is", first.clone()),
+        _ => ("hold credentials, and are", names.join(", ")),
+    };
+    Some(format!(
+        "Note: {list} {verb} hidden from commands. The user can list such files in \
+         sandbox.allow_sensitive."
+    ))
 }
 
 /// How many guarded files a note names.

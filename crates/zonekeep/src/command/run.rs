@@ -351,6 +351,7 @@ impl Sandbox {
             notes.push(text);
         }
         notes.extend(enclosed.left_beside());
+        notes.extend(enclosed.half_removed());
         if let (Some(Ok(agent)), Some(state)) = (self.shared().agent.get(), &self.shared().state) {
             let changed = agent.hold(&state.path().join("quarantine"), &plan.home);
             notes.extend(agent.notes.iter().take(MAX_SAID).map(|note| format!("Note: {note}.")));

@@ -48,7 +48,7 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
 };
-use zonekeep_policy::path::RelPath;
+use zonekeep_policy::path::{RelPath, escape};
 
 use self::before::Before;
 use self::directories::Directories;
@@ -230,6 +230,21 @@ impl Guard {
     /// Returns what is to be made read-only.
     pub(crate) fn fixed(&self) -> &[Fixed] {
         &self.fixed
+    }
+
+    /// Returns the repositories that a command has removed but for files that are read-only
+    /// for it, as paths of its tree.
+    pub(crate) fn half_removed(&self) -> Vec<String> {
+        let configs = self.fixed.iter().filter(|fixed| fixed.below.ends_with(".git/config"));
+        let half_removed = configs.filter_map(|fixed| {
+            let zone = self.zones.iter().find(|zone| zone.at == fixed.zone)?;
+            let config = zone.host.join(&fixed.below);
+            // Every repository has it.
+            let is_whole = config.with_file_name("HEAD").symlink_metadata().is_ok();
+            let tree = fixed.below.parent()?.parent()?;
+            (!is_whole && config.is_file()).then(|| zone.at.join(tree))
+        });
+        half_removed.map(|tree| escape(tree.as_os_str().as_bytes())).collect()
     }
 
     /// Returns what can be polled for events.
