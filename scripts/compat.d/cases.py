@@ -35,14 +35,9 @@ scripts/compat --write --keep RESULTS --repositories CLONES --zonekeep target/re
 four tools.
 """
 
-HIDDEN = "the repository tracks `tests/fixtures/.netrc`; the sandbox hides files that can hold passwords, and git takes it for changed"
-HELD = "the repository tracks `tests/fixtures/.netrc`; a new file with this name is held in a new work tree, although a commit has it"
-
 # Reasons of differences that are known.
 KNOWN = {
     "httpx": "two tests read `tests/fixtures/.netrc`; the sandbox hides files that can hold passwords (`sandbox.allow_sensitive` shows them)",
-    **{f"git/encode/httpx/{operation}": HIDDEN for operation in ["rebase", "merge", "reset", "stash", "apply"]},
-    **{f"git/encode/httpx/{operation}": HELD for operation in ["worktree", "clone", "submodule"]},
 }
 
 PYTEST = r"\d+ (?:passed|failed|skipped|xfailed|xpassed|errors?|deselected|warnings?)\b|^(?:FAILED|ERROR) \S+"

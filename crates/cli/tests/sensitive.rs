@@ -208,3 +208,43 @@ fn credentials_are_allowed_by_pattern_after_trust() {
         assert_ne!(project.zonekeep(["run", "--", "cat", "ann/.netrc"]).exit, 0);
     }
 }
+
+#[test]
+fn a_credential_file_that_a_commit_has_is_no_secret() {
+    if !zonekeep_testkit::enforced(PROGRAM) {
+        return;
+    }
+    let project =
+        Project::with_config(PROGRAM, &CONFIG.replace("./data", "./repo")).dir("repo/sub");
+    let git = |args: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.current_dir(project.path("repo")).args(["-c", "user.name=a", "-c", "user.email=b"]);
+        let output = command.args(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    git(&["init", "-q"]);
+    for version in ["one", "two"] {
+        project.put("repo/sub/.netrc", version);
+        git(&["add", "-A"]);
+        git(&["commit", "-qm", version]);
+    }
+    let cat = || project.zonekeep(["run", "--", "cat", "/data/sub/.netrc"]);
+    assert_eq!(cat().ok(), "two");
+    // Git writes it as outside, also in a clone and a new work tree.
+    let line = "git checkout -q HEAD~1 && git clone -q . ../data/clone && git worktree add -q tree";
+    let run = project.zonekeep(["run", "--", "sh", "-c", &format!("cd /data; {line}")]);
+    assert!(run.exit == 0 && !run.stderr.contains("zonekeep:"), "{run}");
+    for path in ["repo/sub/.netrc", "repo/clone/sub/.netrc", "repo/tree/sub/.netrc"] {
+        assert_eq!(project.read(path), "one", "{path}");
+    }
+    assert_eq!(git(&["status", "--porcelain"]), "?? clone/\n?? tree/\n");
+    // Other content is the user's secret, and none of a command's stays.
+    project.put("repo/sub/.netrc", "KEY");
+    let run = cat();
+    assert!(run.exit != 0 && run.stdout.is_empty(), "{run}");
+    let plant = "echo planted > /data/.netrc; echo planted > /data/tree/sub/.netrc";
+    project.zonekeep(["run", "--", "sh", "-c", plant]);
+    assert!(!project.exists("repo/.netrc"));
+    assert_eq!(project.read("repo/tree/sub/.netrc"), "one");
+}

@@ -21,6 +21,8 @@ mod backend;
 #[cfg(target_os = "linux")]
 mod beside;
 #[cfg(target_os = "linux")]
+mod committed;
+#[cfg(target_os = "linux")]
 pub mod launcher;
 #[cfg(target_os = "linux")]
 pub mod links;

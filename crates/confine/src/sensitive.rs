@@ -1,12 +1,16 @@
 //! Finds credentials in directories that the user grants, to hide them from commands.
 
 use std::collections::VecDeque;
+use std::ffi::OsStr;
 use std::mem::MaybeUninit;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use zonekeep_policy::path::RelPath;
 use zonekeep_policy::sensitive::Sensitive;
+
+use crate::committed::is_committed;
 
 /// How many entries of a directory are looked at, those further up first.
 const MAX_ENTRIES: usize = 50_000;
@@ -22,7 +26,7 @@ pub enum Depth {
 }
 
 /// Returns the hidden files and directories that exist below a directory of the host; no
-/// links.
+/// links, and no files whose content a repository below the directory has.
 pub fn find(dir: &Path, sensitive: &Sensitive, depth: Depth) -> Vec<RelPath> {
     let mut found = Vec::new();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -61,8 +65,10 @@ pub fn find(dir: &Path, sensitive: &Sensitive, depth: Depth) -> Vec<RelPath> {
             }
             let path = path.join(name);
             match sensitive.hides(&path) {
-                true if !found.contains(&path) => found.push(path),
-                true => {}
+                true if found.contains(&path) => {}
+                true if kind == FileType::RegularFile
+                    && is_committed(dir, &on_host(dir, &path)) => {}
+                true => found.push(path),
                 false if kind != FileType::Directory => {}
                 false if depth == Depth::All || sensitive.hides_in(&path) => ahead.push_back(path),
                 false => {}
@@ -70,4 +76,8 @@ pub fn find(dir: &Path, sensitive: &Sensitive, depth: Depth) -> Vec<RelPath> {
         }
     }
     found
+}
+
+fn on_host(dir: &Path, path: &RelPath) -> PathBuf {
+    dir.join(OsStr::from_bytes(path.as_bytes()))
 }

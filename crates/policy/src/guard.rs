@@ -85,6 +85,7 @@ const TOOL: &str = "can make a build tool run programs";
 pub(crate) const PROGRAM: &str = "is run by its name alone";
 const AGENT: &str = "can make a coding agent run programs";
 const KEYS: &str = "holds keys";
+pub(crate) const PASSWORDS: &str = "holds passwords";
 const CI: &str = "runs in continuous integration";
 
 /// Directories of dependencies and build results, in small letters. A file below one of
@@ -276,10 +277,10 @@ const BUILT_IN: &[(&str, Guard, &str)] = &[
     (".aws/**", Guard::Block, KEYS),
     (".docker/**", Guard::Block, KEYS),
     (".kube/**", Guard::Block, KEYS),
-    (".git-credentials", Guard::Block, KEYS),
-    (".cargo/credentials.toml", Guard::Block, KEYS),
-    (".pypirc", Guard::Block, KEYS),
-    (".netrc", Guard::Block, KEYS),
+    (".git-credentials", Guard::Block, PASSWORDS),
+    (".cargo/credentials.toml", Guard::Block, PASSWORDS),
+    (".pypirc", Guard::Block, PASSWORDS),
+    (".netrc", Guard::Block, PASSWORDS),
 ];
 
 impl Default for Guards {

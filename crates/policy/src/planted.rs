@@ -24,8 +24,8 @@ pub use git_dir::bare_repository;
 use serde::{Deserialize, Serialize};
 
 use crate::guard::{
-    Guard, Guards, PROGRAM, Reach, covers, first_match, generated_from, is_in_repository,
-    is_read_below, matches,
+    Guard, Guards, PASSWORDS, PROGRAM, Reach, covers, first_match, generated_from,
+    is_in_repository, is_read_below, matches,
 };
 use crate::path::RelPath;
 
@@ -166,6 +166,10 @@ impl CommandGuards {
                 (Guard::Allow, _) => None,
                 (Guard::Report, Caller::User) => Some(Level::Report),
                 (Guard::Report, Caller::Agent) | (Guard::Ask, _) => Some(Level::Ask),
+                // A password that a commit of the user has is no secret, and git may write it.
+                (Guard::Block, _) if entry.why == PASSWORDS && !entry.guard.is_written() => {
+                    Some(Level::Ask)
+                }
                 (Guard::Block, _) => Some(Level::Block),
             };
             let listed = |level| Pattern {

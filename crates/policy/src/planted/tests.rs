@@ -228,6 +228,7 @@ fn levels_depend_on_the_file_and_on_the_caller() {
         (".bashrc", Block, Block, true, 0),
         ("x/zonekeep.yaml", Block, Block, true, 1),
         (".ssh/authorized_keys", Block, Block, true, 0),
+        ("a/.netrc", Ask, Ask, true, 1),
     ];
     for (text, user, agent, at_once, depth) in cases {
         for (caller, level) in [(Caller::User, user), (Caller::Agent, agent)] {
