@@ -42,6 +42,7 @@ mod mechanisms;
 mod mistakes;
 mod old_bugs;
 mod organisation;
+mod outcomes;
 mod own_home;
 mod own_paths;
 mod private_tmp;

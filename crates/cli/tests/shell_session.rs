@@ -260,3 +260,35 @@ fn background_commands_are_read_listed_signalled_and_stopped() {
     let job = sandbox.background().wait(job).unwrap();
     assert!(matches!(&job.state, JobState::Ended(outcome) if outcome.timed_out), "{job:?}");
 }
+
+#[test]
+fn commands_in_the_background_leave_no_threads() {
+    if !zonekeep_testkit::enforced(PROGRAM) {
+        return;
+    }
+    let project = project();
+    let (session, _) = open(&project, |_| Answer::yes());
+    let sandbox = session.sandbox();
+    let threads = || {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
+        names.filter(|name| name.trim_end() == "zonekeep-job").count()
+    };
+    let call = ShellCall { background: true, ..ShellCall::new("true") };
+    for number in 1..=1_100 {
+        let Ran::Background(job) = sandbox.shell(&call).unwrap() else { panic!("{number}") };
+        assert_eq!(job, number);
+        // All that are running at a time may be.
+        if number % 20 == 0 {
+            sandbox.background().wait(job);
+            zonekeep_testkit::eventually("the others to end", || {
+                let jobs = sandbox.background().list();
+                jobs.iter().all(|job| job.state != JobState::Running).then_some(())
+            });
+        }
+    }
+    assert!(threads() <= 32, "{} threads", threads());
+    let jobs = sandbox.background().list();
+    assert!(jobs.len() <= 1_021 && sandbox.background().get(1).is_none(), "{}", jobs.len());
+    assert_eq!(jobs.last().unwrap().id, 1_100);
+}

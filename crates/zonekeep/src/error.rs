@@ -48,6 +48,16 @@ pub enum Error {
         /// What the user can do about it.
         remedy: Remedy,
     },
+    /// The sandbox of a command ended while the command ran.
+    #[error("Cannot tell how '{}' ended: its sandbox ended while it ran.\n{}", shown(.command), may_have_changed(.writable))]
+    Lost {
+        /// The command line.
+        command: String,
+        /// How the sandbox ended, in words for the user.
+        reason: String,
+        /// Directories that the command could write, as the agent names them.
+        writable: Vec<String>,
+    },
     /// The quarantine takes nothing more, so that a guarded file that the command makes could
     /// not be kept.
     #[error("Cannot run '{}': the quarantine for guarded files is full, so it was not run.\nTell the user; nothing was changed.", shown(.command))]
@@ -182,6 +192,9 @@ impl Error {
             Error::QuarantineFull { reason, remedy, .. } => {
                 Error::QuarantineFull { command: line.to_owned(), reason, remedy }
             }
+            Error::Lost { reason, writable, .. } => {
+                Error::Lost { command: line.to_owned(), reason, writable }
+            }
             error => error,
         }
     }
@@ -200,6 +213,7 @@ impl Error {
     pub fn detail(&self) -> Option<&str> {
         match self {
             Error::Unconfined { reason, .. }
+            | Error::Lost { reason, .. }
             | Error::Organisation { reason, .. }
             | Error::QuarantineFull { reason, .. } => Some(reason),
             _ => None,
@@ -213,6 +227,7 @@ impl Error {
             Error::Failed(failure) => failure.fault.code(),
             Error::Unrecorded { .. } | Error::HalfRecorded { .. } => "audit",
             Error::Unconfined { .. } => "unconfined",
+            Error::Lost { .. } => "unknown",
             Error::Organisation { .. } => "organisation",
             Error::QuarantineFull { .. } => "quarantine_full",
             Error::Open(_) => "open",
@@ -229,6 +244,7 @@ impl Error {
             Error::BadArguments { .. }
             | Error::Organisation { .. }
             | Error::Unconfined { .. }
+            | Error::Lost { .. }
             | Error::QuarantineFull { .. }
             | Error::Open(_) => None,
         }
@@ -242,9 +258,18 @@ impl Error {
             Error::Unrecorded { .. }
                 | Error::HalfRecorded { .. }
                 | Error::Unconfined { .. }
+                | Error::Lost { .. }
                 | Error::Organisation { .. }
                 | Error::QuarantineFull { .. }
         )
+    }
+}
+
+/// Says what a command of unknown end may have changed.
+fn may_have_changed(writable: &[String]) -> String {
+    match writable.is_empty() {
+        true => "It could not change any file. Tell the user.".to_owned(),
+        false => format!("It may have changed files in: {}. Tell the user.", writable.join(", ")),
     }
 }
 

@@ -56,7 +56,7 @@ struct Filter {
     #[arg(long, value_parser = ["allow", "ask", "deny"])]
     verdict: Option<String>,
     /// Only this outcome
-    #[arg(long, value_parser = ["asked", "begun", "done", "refused", "failed"])]
+    #[arg(long, value_parser = ["asked", "begun", "done", "refused", "failed", "not_started", "unknown"])]
     outcome: Option<String>,
     /// Only this worker
     #[arg(long)]

@@ -1,13 +1,15 @@
 //! Commands that go on while the agent does something else: explicit, listed,
 //! and gone with the sandbox.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde::Serialize;
-use zonekeep_confine::child::Running;
+use zonekeep_confine::child::{Output, Running};
+use zonekeep_confine::tree::Failed;
 
 use super::Outcome;
 use crate::error::Error;
@@ -17,8 +19,10 @@ const STEP: Duration = Duration::from_millis(50);
 
 /// The most that run at a time.
 const MAX_RUNNING: usize = 32;
-/// Of how many the output is kept.
+/// Of how many that have ended the output is kept.
 const MAX_KEPT: usize = 100;
+/// How many that have ended are remembered.
+const MAX_REMEMBERED: usize = 1_000;
 
 /// Where a background command stands.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -54,13 +58,51 @@ struct Shared {
     stop: bool,
 }
 
-/// A command that was started, and the thread that stays with it.
-type Started = (Arc<Mutex<Shared>>, Option<JoinHandle<()>>);
+/// A command that was started, and the thread that waits for it.
+struct Started {
+    shared: Arc<Mutex<Shared>>,
+    /// `None` once it was joined.
+    thread: Option<JoinHandle<()>>,
+}
+
+/// The commands by number.
+#[derive(Default)]
+struct Jobs {
+    by_id: BTreeMap<u64, Started>,
+    last: u64,
+}
+
+impl Jobs {
+    /// Joins the threads of commands that have ended, and forgets what ended long ago: a server
+    /// may start any number of commands, and each thread that is not joined keeps its stack.
+    fn tidy(&mut self) {
+        for started in self.by_id.values_mut() {
+            if let Some(thread) = started.thread.take_if(|thread| thread.is_finished()) {
+                let _ = thread.join();
+            }
+        }
+        let has_ended = |started: &Started| lock(&started.shared).job.state != JobState::Running;
+        let ended: Vec<u64> =
+            self.by_id.iter().filter(|(_, job)| has_ended(job)).map(|(id, _)| *id).collect();
+        let (gone, kept) = ended.split_at(ended.len().saturating_sub(MAX_REMEMBERED));
+        for id in gone {
+            self.by_id.remove(id);
+        }
+        for id in &kept[..kept.len().saturating_sub(MAX_KEPT)] {
+            let Some(started) = self.by_id.get(id) else { continue };
+            let job = &mut lock(&started.shared).job;
+            if let JobState::Ended(outcome) = &mut job.state {
+                (outcome.stdout, outcome.stderr) = (String::new(), String::new());
+            }
+            (job.stdout, job.stderr) = (String::new(), String::new());
+        }
+    }
+}
 
 /// The background commands of a sandbox.
 #[derive(Default)]
 pub struct Background {
-    jobs: Mutex<Vec<Started>>,
+    jobs: Mutex<Jobs>,
     closed: AtomicBool,
 }
 
@@ -75,17 +117,17 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Background {
-    /// Takes a command that was started; `finish` writes down how it ended.
+    /// Takes a command that was started; `finish` writes down how it ended. Without a thread
+    /// to wait for it, the command is killed.
     pub(super) fn add(
         &self,
         line: String,
-        mut running: Running,
-        finish: impl FnOnce(Result<zonekeep_confine::child::Output, Error>) -> Result<Outcome, Error>
-        + Send
-        + 'static,
-    ) -> u64 {
+        running: Running,
+        finish: impl FnOnce(Result<Output, Failed>) -> Result<Outcome, Error> + Send + 'static,
+    ) -> Result<u64, Error> {
         let mut jobs = lock(&self.jobs);
-        let id = jobs.len() as u64 + 1;
+        jobs.tidy();
+        let id = jobs.last + 1;
         let job = Job {
             id,
             line,
@@ -96,52 +138,46 @@ impl Background {
         let stop = self.closed.load(Ordering::SeqCst);
         let shared = Arc::new(Mutex::new(Shared { job, signals: Vec::new(), stop }));
         let seen = Arc::clone(&shared);
-        let thread = std::thread::spawn(move || {
-            let ended = loop {
-                let pumped = running.pump(Some(STEP));
-                let mut shared = lock(&seen);
-                for signal in shared.signals.drain(..) {
-                    let _ = running.process().signal(signal);
-                }
-                if std::mem::take(&mut shared.stop) {
-                    let _ = running.process().kill();
-                }
-                let (stdout, stderr) = running.printed();
-                (shared.job.stdout, shared.job.stderr) = (stdout.text(), stderr.text());
-                match pumped {
-                    Ok(false) => {}
-                    Ok(true) => break running.output().ok_or(zonekeep_confine::tree::Failed::Gone),
-                    Err(failed) => break Err(failed),
-                }
-            };
-            let state = match finish(ended.map_err(|failed| Error::unconfined("run", &failed))) {
+        // The thread takes it from there; where there is none, it is taken back.
+        let handed = Arc::new(Mutex::new(Some((running, finish))));
+        let taken = Arc::clone(&handed);
+        let thread = std::thread::Builder::new().name("zonekeep-job".to_owned()).spawn(move || {
+            let Some((running, finish)) = lock(&taken).take() else { return };
+            let state = match finish(follow(running, &seen)) {
                 Ok(outcome) => JobState::Ended(Box::new(outcome)),
                 Err(error) => JobState::Lost(error.to_string()),
             };
             lock(&seen).job.state = state;
         });
-        jobs.push((shared, Some(thread)));
-        // What ended long ago is only remembered by how it ended.
-        if let Some(old) = jobs.len().checked_sub(MAX_KEPT + 1) {
-            let job = &mut lock(&jobs[old].0).job;
-            if let JobState::Ended(outcome) = &mut job.state {
-                (outcome.stdout, outcome.stderr) = (String::new(), String::new());
-                (job.stdout, job.stderr) = (String::new(), String::new());
+        match thread {
+            Ok(thread) => {
+                jobs.last = id;
+                jobs.by_id.insert(id, Started { shared, thread: Some(thread) });
+                Ok(id)
+            }
+            Err(source) => {
+                drop(jobs);
+                let Some((running, finish)) = lock(&handed).take() else {
+                    unreachable!("no thread has taken it")
+                };
+                let _ = running.process().kill();
+                // The command may have done something until then.
+                finish(Err(Failed::from(source))).map(|_| id)
             }
         }
-        id
     }
 
     /// Returns whether no more may be started.
     pub(super) fn is_full(&self) -> bool {
         let jobs = lock(&self.jobs);
-        let running = |(shared, _): &&Started| lock(shared).job.state == JobState::Running;
-        jobs.iter().filter(running).count() >= MAX_RUNNING
+        let running = |started: &&Started| lock(&started.shared).job.state == JobState::Running;
+        jobs.by_id.values().filter(running).count() >= MAX_RUNNING
     }
 
-    /// Returns all of them, the oldest first.
+    /// Returns those that are remembered, the oldest first.
     pub fn list(&self) -> Vec<Job> {
-        lock(&self.jobs).iter().map(|(shared, _)| lock(shared).job.clone()).collect()
+        let jobs = lock(&self.jobs);
+        jobs.by_id.values().map(|started| lock(&started.shared).job.clone()).collect()
     }
 
     /// Returns one of them, with what it has printed so far.
@@ -150,8 +186,7 @@ impl Background {
     }
 
     fn find(&self, id: u64) -> Option<Arc<Mutex<Shared>>> {
-        let index = usize::try_from(id.checked_sub(1)?).ok()?;
-        lock(&self.jobs).get(index).map(|(shared, _)| Arc::clone(shared))
+        lock(&self.jobs).by_id.get(&id).map(|started| Arc::clone(&started.shared))
     }
 
     /// Sends a signal to one of them; returns whether there is one of that number
@@ -199,11 +234,29 @@ impl Background {
 
     /// Waits until one of them has ended; returns what it came to.
     pub fn wait(&self, id: u64) -> Option<Job> {
-        let index = usize::try_from(id.checked_sub(1)?).ok()?;
-        let thread = lock(&self.jobs).get_mut(index)?.1.take();
+        let thread = lock(&self.jobs).by_id.get_mut(&id)?.thread.take();
         if let Some(thread) = thread {
             let _ = thread.join();
         }
         self.get(id)
+    }
+}
+
+/// Waits for a command, and shows what it prints as it comes.
+fn follow(mut running: Running, seen: &Mutex<Shared>) -> Result<Output, Failed> {
+    loop {
+        let pumped = running.pump(Some(STEP));
+        let mut shared = lock(seen);
+        for signal in shared.signals.drain(..) {
+            let _ = running.process().signal(signal);
+        }
+        if std::mem::take(&mut shared.stop) {
+            let _ = running.process().kill();
+        }
+        let (stdout, stderr) = running.printed();
+        (shared.job.stdout, shared.job.stderr) = (stdout.text(), stderr.text());
+        if pumped? {
+            return running.output().ok_or(Failed::Gone);
+        }
     }
 }

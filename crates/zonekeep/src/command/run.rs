@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use zonekeep_confine::child::{Capture, Output, Running};
-use zonekeep_confine::plan::Start;
+use zonekeep_confine::plan::{Access, Start};
 use zonekeep_confine::strength;
 use zonekeep_confine::tree::{Ended, Failed, Process};
 use zonekeep_confine::{Caught, Fate, Over};
@@ -110,13 +110,10 @@ impl Sandbox {
         };
         let (sandbox, command) = (self.unheard(), command.clone());
         let line = command.line();
-        Ok(self.background().add(line, running, move |output| match output {
+        self.background().add(line, running, move |output| match output {
             Ok(output) => sandbox.finish(written, &command, &enclosed, cwd, Some(output)),
-            Err(error) => {
-                enclosed.leave(&command.line());
-                sandbox.not_run(written, error)
-            }
-        }))
+            Err(failed) => sandbox.ended_badly(written, &command, &enclosed, cwd, failed),
+        })
     }
 
     /// Starts a command with the caller's own standard input, output and error,
@@ -248,14 +245,24 @@ impl Sandbox {
     }
 
     /// Writes down that a command did not run.
-    fn not_run<T>(&self, mut written: Written, error: Error) -> Result<T, Error> {
+    fn not_run<T>(&self, written: Written, error: Error) -> Result<T, Error> {
+        self.end_with(written, "not_started", error)
+    }
+
+    /// Writes down that a command has no known end.
+    fn end_with<T>(
+        &self,
+        mut written: Written,
+        outcome: &'static str,
+        error: Error,
+    ) -> Result<T, Error> {
         if let Some(runs) = written.runs.take()
             && self.shared().trees.settle(None, false).complete
         {
             self.shared().busy.end(runs);
         }
         let mut record = written.ended();
-        record.outcome = "failed".into();
+        record.outcome = outcome.into();
         record.code = Some(error.code().into());
         record.error = Some(error.to_string().into());
         // The refusal stands whether or not it could be written down.
@@ -278,9 +285,28 @@ impl Sandbox {
             }
             None => {
                 enclosed.leave(&command.line());
-                self.not_run(written, Error::unconfined(&command.line(), &failed))
+                let line = command.line();
+                match failed {
+                    // The step of its start that failed came before it.
+                    Failed::Launcher { .. } | Failed::Step { .. } => {
+                        self.not_run(written, Error::unconfined(&line, &failed))
+                    }
+                    _ => {
+                        let (reason, writable) = (failed.to_string(), self.writable_names());
+                        let lost = Error::Lost { command: line, reason, writable };
+                        self.end_with(written, "unknown", lost)
+                    }
+                }
             }
         }
+    }
+
+    /// Returns the directories that commands can write, as the agent names them.
+    fn writable_names(&self) -> Vec<String> {
+        let mut writable = self.writable_roots();
+        let places = self.places().iter().filter(|place| place.access == Access::Rw);
+        writable.extend(places.map(|place| place.host.display().to_string()));
+        writable
     }
 
     fn finish(
@@ -322,13 +348,7 @@ impl Sandbox {
             |kept: Option<&zonekeep_confine::child::Kept>| kept.map_or(String::new(), |k| k.text());
         let stdout = text(output.as_ref().map(|output| &output.stdout));
         let stderr = said.unwrap_or_else(|| text(output.as_ref().map(|output| &output.stderr)));
-        let mut writable = self.writable_roots();
-        let places = self.places().iter();
-        writable.extend(
-            places
-                .filter(|place| place.access == zonekeep_confine::plan::Access::Rw)
-                .map(|place| place.host.display().to_string()),
-        );
+        let writable = self.writable_names();
         let passed = enclosed.door.as_ref();
         let passed = passed.map(|door| (door.end(&command.line()), door.allowed()));
         let shared = enclosed.shared(|path| self.agent_name(path));

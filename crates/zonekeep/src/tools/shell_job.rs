@@ -137,7 +137,7 @@ fn text_of(job: &Job) -> String {
                 text.push_str(&job.stderr);
             }
             let why = match state {
-                JobState::Lost(why) => format!(": {}", why.lines().next().unwrap_or_default()),
+                JobState::Lost(why) => format!(": {why}"),
                 _ => String::new(),
             };
             format!("{}\n[{}{why}]", text.trim_end_matches('\n'), state_words(state))
