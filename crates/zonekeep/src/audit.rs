@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -307,28 +307,42 @@ pub fn log_path(state: &StateDir, project: &Path) -> PathBuf {
 /// A log that is open for appending.
 #[derive(Debug)]
 pub struct Log {
+    state: StateDir,
     path: PathBuf,
     /// One writer at a time in this process, because of the position in the file.
-    file: Mutex<File>,
+    open: Mutex<OpenLog>,
+}
+
+/// The file that records go to, and what tells it from another one at its path.
+#[derive(Debug)]
+struct OpenLog {
+    file: File,
+    identity: (u64, u64),
 }
 
 impl Log {
     /// Opens the log of a project, and makes it where it is missing.
     pub fn open(state: &StateDir, project: &Path) -> io::Result<Self> {
-        state.make("audit")?;
         let path = log_path(state, project);
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
-        Ok(Log { path, file: Mutex::new(file) })
+        let open = Mutex::new(open_log(state, &path)?);
+        Ok(Log { state: state.clone(), path, open })
     }
 
-    /// Appends one record. After a failure there is no part of it in the log.
+    /// Appends one record. After a failure there is no part of it in the log. Where the file
+    /// was removed or moved away, a new one is made in its place first, so that nothing is
+    /// recorded where no one reads it.
     ///
     /// The system appends a write as a whole, so that processes need no lock.
     pub fn append(&self, record: &Record<'_>) -> io::Result<()> {
         let mut line = Vec::with_capacity(USUAL_LINE);
         serde_json::to_writer(&mut line, record)?;
         line.push(b'\n');
-        let mut file = self.file.lock().map_err(|_| io::Error::other("a writer panicked"))?;
+        let mut open = self.open.lock().map_err(|_| io::Error::other("a writer panicked"))?;
+        let at_path = self.path.symlink_metadata().ok();
+        if at_path.is_none_or(|facts| (facts.dev(), facts.ino()) != open.identity) {
+            *open = open_log(&self.state, &self.path)?;
+        }
+        let file = &mut open.file;
         let written = file.write(&line)?;
         if written == line.len() {
             return Ok(());
@@ -340,10 +354,26 @@ impl Log {
         if let Some(last) = blank.last_mut() {
             *last = b'\n';
         }
-        let whole = OpenOptions::new().write(true).open(&self.path)?;
+        let whole = open_own(&self.state, &self.path, OpenOptions::new().write(true))?;
         whole.write_all_at(&blank, end.saturating_sub(written as u64))?;
         Err(io::ErrorKind::StorageFull.into())
     }
+}
+
+/// Opens a log for appending, and makes it where it is missing.
+fn open_log(state: &StateDir, path: &Path) -> io::Result<OpenLog> {
+    state.make("audit")?;
+    let mut options = OpenOptions::new();
+    let file = open_own(state, path, options.append(true).create(true).mode(0o600))?;
+    let facts = file.metadata()?;
+    Ok(OpenLog { identity: (facts.dev(), facts.ino()), file })
+}
+
+/// Opens a file of the user's own in the directory of the logs: no link, and nothing that
+/// waits for a reader.
+fn open_own(state: &StateDir, path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let name = path.strip_prefix(state.path()).unwrap_or(path);
+    state.open_own(name, options)
 }
 
 /// Reads records, oldest first. The two lines of a change count as one record.
@@ -471,6 +501,38 @@ mod tests {
         let bad = each(text.as_bytes(), |r| shown.push(format!("{} {}", r.id, r.outcome)));
         assert_eq!(bad.unwrap(), 1);
         assert_eq!(shown, ["3 refused", "1 done", "2 begun"]);
+    }
+
+    #[test]
+    fn a_log_that_is_taken_away_is_made_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::at(dir.path().join("state"));
+        let log = Log::open(&state, Path::new("/p")).unwrap();
+        let path = log_path(&state, Path::new("/p"));
+        let ids =
+            || read(File::open(&path).unwrap()).unwrap().0.into_iter().map(|r| r.id.to_string());
+        log.append(&record("1", "done")).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        log.append(&record("2", "done")).unwrap();
+        assert!(ids().eq(["2"]), "removed");
+        std::fs::rename(&path, dir.path().join("moved")).unwrap();
+        log.append(&record("3", "done")).unwrap();
+        assert!(ids().eq(["3"]), "moved");
+        std::fs::rename(state.path(), dir.path().join("elsewhere")).unwrap();
+        log.append(&record("4", "done")).unwrap();
+        assert!(ids().eq(["4"]), "the directory was moved");
+        // Neither a link nor a pipe stands in for it.
+        std::fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(dir.path().join("target"), &path).unwrap();
+        assert!(log.append(&record("5", "done")).is_err() && !dir.path().join("target").exists());
+        std::fs::remove_file(&path).unwrap();
+        let pipe = rustix::fs::CWD;
+        rustix::fs::mkfifoat(pipe, &path, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+        assert!(log.append(&record("6", "done")).is_err(), "a pipe without a reader");
+        assert!(Log::open(&state, Path::new("/p")).is_err());
+        std::fs::remove_file(&path).unwrap();
+        log.append(&record("7", "done")).unwrap();
+        assert!(ids().eq(["7"]));
     }
 
     #[test]

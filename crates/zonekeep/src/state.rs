@@ -63,7 +63,11 @@ impl StateDir {
     /// Opens a file in it, for reading or as `options` say, that decides about
     /// something: neither it nor the directory may be another user's, or one that
     /// another user can write.
-    pub(crate) fn open_own(&self, name: &str, options: &mut OpenOptions) -> io::Result<File> {
+    pub(crate) fn open_own(
+        &self,
+        name: impl AsRef<Path>,
+        options: &mut OpenOptions,
+    ) -> io::Result<File> {
         let path = self.0.join(name);
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = options.custom_flags(flags.bits().cast_signed()).open(&path)?;
