@@ -88,6 +88,8 @@ fn is_run(args: &[OsString]) -> bool {
 fn main() -> ExitCode {
     // What is split off is loaded already, and waits for what this finds out.
     zonekeep::confine::launcher::become_or_split_off("run");
+    #[cfg(target_os = "linux")]
+    zonekeep::confine::signals::ignore_file_size();
     let result = match command() {
         Command::Run(args) => commands::run::run(args),
         Command::Profile(args) => commands::profile::run(args),

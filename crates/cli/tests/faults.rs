@@ -333,6 +333,27 @@ fn a_full_disk_under_the_log_stops_changes() {
 }
 
 #[test]
+fn a_limit_of_file_sizes_is_an_error_and_no_signal() {
+    let project = project();
+    let script = r#"ulimit -f 4; "$0" tool write_file '{"path": "/output/a.txt", "content": "new"}'
+        echo "exit $?"; i=0; while [ $i -lt 20 ]; do
+            "$0" tool read_file '{"path": "/output/a.txt"}' >/dev/null 2>&1; last=$?
+            i=$((i + 1)); done; echo "last $last""#;
+    let mut command = std::process::Command::new("sh");
+    project.prepare(command.args(["-c", script, PROGRAM]));
+    let run = project.finish(&mut command);
+    // 153 would be the signal.
+    assert!(run.ok().contains("exit 0") && run.ok().ends_with("last 125"), "{run}");
+    // Commands inside get the signal that they expect.
+    if !zonekeep_testkit::enforced(PROGRAM) {
+        return;
+    }
+    let limited = "ulimit -f 1; dd if=/dev/zero of=/tmp/x bs=4k count=8 2>/dev/null";
+    let run = project.zonekeep(["run", "--", "sh", "-c", &format!("{limited}; echo $?")]);
+    assert!(run.stdout.contains("153"), "{run}");
+}
+
+#[test]
 fn a_log_that_fills_up_in_the_middle_of_a_line_stays_whole() {
     let project = project();
     // Leaves room for a page, and calls until that is used up.

@@ -5,6 +5,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::sys;
 
+/// Makes a write past `ulimit -f` fail, instead of ending this program by SIGXFSZ. Commands in
+/// sandboxes have the usual effect.
+pub fn ignore_file_size() {
+    sys::ignore_file_size_signal();
+}
+
 /// Signals that are held back and read instead.
 #[derive(Debug)]
 pub struct Signals(OwnedFd);

@@ -695,6 +695,13 @@ pub(crate) fn hold_all_signals() {
     }
 }
 
+/// Makes a write past the limit of file sizes an error instead of a signal that ends the
+/// program.
+pub(crate) fn ignore_file_size_signal() {
+    // SAFETY: plain numbers.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
 /// Has every signal have its usual effect: once, for this process and all that
 /// comes of it.
 pub(crate) fn usual_signals() {
