@@ -423,7 +423,7 @@ fn a_command_with_too_many_processes_ends_as_if_killed() {
     let script = "for i in 1 2 3 4 5 6 7 8 9; do sleep 60 & done; wait";
     let run = sh(&project, &["--limit", "processes=5"], script);
     assert_eq!(run.exit, 137, "{run}");
-    assert!(run.stderr.contains("it had more than 5 processes"), "{run}");
+    assert!(run.stderr.contains("it reached its limit of 5 processes"), "{run}");
     let args = ["run", "--json", "--limit", "processes=5", "--", "sh", "-c", script];
     let run = project.zonekeep(args);
     let value: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
@@ -506,11 +506,11 @@ fn what_ran_is_on_record() {
     allow done    run sh -c 'exit 3'  exit 3  by [B]
     allow done    run sh -c 'sleep 9'  over time  signal 9  by [B]
     allow done    run no-such-program  exit 127  by [B]
-    allow failed  run sh -c true unconfined
+    allow not_started run sh -c true unconfined
     ");
     let json = project.zonekeep(["log", "--tool", "run", "--json", "-n", "1"]);
     let last: Value = serde_json::from_str(json.ok()).unwrap();
-    assert_eq!((&last["outcome"], &last["code"]), (&"failed".into(), &"unconfined".into()));
+    assert_eq!((&last["outcome"], &last["code"]), (&"not_started".into(), &"unconfined".into()));
 }
 
 #[test]

@@ -302,6 +302,21 @@ fn debuggers_reach_commands_and_nothing_else() {
 }
 
 #[test]
+fn a_command_that_succeeds_within_its_limit_of_processes_succeeds() {
+    if !zonekeep_testkit::enforced(PROGRAM) {
+        return;
+    }
+    let project = Project::new(PROGRAM);
+    let run = project.zonekeep(["run", "--limit", "processes=1", "--rw", ".", "--", "true"]);
+    assert!(run.exit == 0 && run.stderr.is_empty(), "{run}");
+    let many = "sleep 30 & sleep 30 & sleep 30 & wait; echo ended";
+    let limit = ["run", "--limit", "processes=2", "--rw", ".", "--", "sh", "-c", many];
+    let over = project.zonekeep(limit);
+    assert_eq!(over.exit, 137, "{over}");
+    assert!(over.stderr.contains("because it reached its limit of 2 processes"), "{over}");
+}
+
+#[test]
 fn real_debuggers_work() {
     if !zonekeep_testkit::enforced(PROGRAM) {
         return;

@@ -319,8 +319,11 @@ impl Supervisor<'_> {
         if self.has_own_memory {
             processes::remove_pieces();
         }
-        // The kernel may have refused more before this process looked.
-        if self.over.is_none() && self.processes.is_some_and(|limit| left.unwrap_or(0) + 1 >= limit)
+        // The kernel may have refused more before this process looked, unless all went well.
+        let failed = ended.and_then(|status| status.exit_status()) != Some(0);
+        if failed
+            && self.over.is_none()
+            && self.processes.is_some_and(|limit| left.unwrap_or(0) + 1 >= limit)
         {
             self.over = Some(Over::Processes);
         }

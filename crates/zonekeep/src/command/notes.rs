@@ -87,7 +87,7 @@ pub(super) fn notes(facts: &Facts<'_>) -> Vec<String> {
             shown("memory").unwrap_or_default()
         )),
         Some(Over::Processes) => notes.push(format!(
-            "Note: The command was ended because it had more than {} processes.",
+            "Note: The command was ended because it reached its limit of {} processes.",
             shown("processes").unwrap_or_default()
         )),
         Some(Over::Output) => notes.push(format!(
