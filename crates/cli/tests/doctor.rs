@@ -147,3 +147,44 @@ fn a_launcher_that_does_not_confine_is_found_out() {
     let run = project.finish(&mut command);
     assert_eq!((run.exit, &value(&run)["holds"]), (1, &Value::Bool(false)), "{run}");
 }
+
+#[test]
+fn the_health_check_finds_what_is_missing() {
+    let project = Project::new(PROGRAM);
+    let run = project.zonekeep(["doctor", "--check", "--json"]);
+    let report = value(&run);
+    assert_eq!(report["version"], 1);
+    let checks = report["checks"].as_array().unwrap();
+    let names: Vec<_> = checks.iter().map(|check| check["name"].as_str().unwrap()).collect();
+    let all = ["state directory", "backend", "file watches", "open files", "processes", "clock"];
+    assert_eq!(names, all);
+    assert_eq!(run.exit == 0, report["healthy"] == true, "{run}");
+    let failing = |script: &str| {
+        let mut command = std::process::Command::new("sh");
+        project.prepare(command.args(["-c", script, PROGRAM]));
+        project.finish(&mut command)
+    };
+    let broken = |run: &Run, name: &str| {
+        let report = value(run);
+        let checks = report["checks"].as_array().unwrap();
+        let check = checks.iter().find(|check| check["name"] == name).unwrap();
+        assert_eq!((run.exit, &check["healthy"]), (1, &Value::Bool(false)), "{name}: {run}");
+        assert!(check["remedy"].is_string(), "{name}: {run}");
+    };
+    broken(&failing("ulimit -n 100; \"$0\" doctor --check --json"), "open files");
+    let file = "mkdir -p h; touch h/zonekeep; XDG_STATE_HOME=$PWD/h \"$0\" doctor --check --json";
+    broken(&failing(file), "state directory");
+    let text = failing("ulimit -n 100; \"$0\" doctor --check");
+    assert!(text.exit == 1 && text.stdout.contains("NOT healthy."), "{text}");
+    assert!(text.stdout.contains("  open files       NOT OK 100, and 256 are needed"), "{text}");
+    assert!(text.stdout.contains("to correct: raise the limit"), "{text}");
+    // A disk that is full, where a mount namespace can be had.
+    let full = "unshare -Urm sh -c 'mkdir -p s && mount -t tmpfs -o size=1m none s && \
+                XDG_STATE_HOME=$PWD/s \"$0\" doctor --check --json' \"$0\" || exit $?";
+    let run = failing(full);
+    match run.stdout.starts_with('{') {
+        true => broken(&run, "state directory"),
+        false => skip("this user cannot mount in a namespace of their own"),
+    }
+    assert!(project.log_lines().is_empty(), "nothing is on record");
+}

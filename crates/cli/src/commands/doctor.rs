@@ -20,6 +20,7 @@ use zonekeep::policy::config::{Overrides, ZoneFlag};
 use zonekeep::policy::policy::BackendChoice;
 use zonekeep::{Project, ProjectError, Sandbox, Session, StateDir};
 
+use super::health::{self, HealthCheck};
 use crate::failure::{Failure, NEGATIVE, UNSAFE, USAGE, answer_in_json};
 use crate::output;
 use crate::project_args::{ProjectArgs, state};
@@ -27,11 +28,13 @@ use crate::project_args::{ProjectArgs, state};
 /// Show what can confine commands here, and prove that it does
 ///
 /// Starts a sandbox as `zonekeep run` would, and has a confined process try what
-/// must not work. Exits with 1 when something does not hold that should, or when
-/// this machine offers no sandbox.
+/// must not work. Exits with 1 when something does not hold that should, when this
+/// machine offers no sandbox, or when something is missing that Zonekeep needs while
+/// it runs, such as space for its records.
 ///
 /// Examples:
 ///   zonekeep doctor
+///   zonekeep doctor --check # is this machine healthy? for scripts and monitors
 ///   zonekeep doctor --backend landlock
 ///   zonekeep doctor --json | jq .holds
 #[derive(clap::Args)]
@@ -40,6 +43,9 @@ pub(crate) struct Args {
     /// Prove this one instead of the strongest: namespaces, bubblewrap, landlock or none
     #[arg(long, value_name = "NAME")]
     backend: Option<String>,
+    /// Check only the state directory, backends, file watches, limits and clock
+    #[arg(long, conflicts_with = "backend")]
+    check: bool,
     /// Print what was found as JSON
     #[arg(long)]
     json: bool,
@@ -66,6 +72,16 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     let launcher = Launcher::find()
         .ok_or_else(|| Failure::message(UNSAFE, "no program was found that builds sandboxes"))?;
     let backends = probe::all(&launcher);
+    let health = health::checks(StateDir::of_user(), &backends);
+    let healthy = health.iter().all(|check| check.healthy);
+    if args.check {
+        let report = Health { version: FORMAT, healthy, checks: health };
+        match args.json {
+            true => output::json(&report)?,
+            false => output::text(&visible(&report.text()))?,
+        }
+        return Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::from(NEGATIVE) });
+    }
     let is_offered =
         |backend: Backend| backends.iter().any(|offer| offer.backend == backend && offer.available);
     let strongest = ladder::pick(BackendChoice::Auto, &backends);
@@ -80,17 +96,61 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     let holds = strongest.is_some() && examined.as_ref().is_some_and(Examined::holds);
     let enforced = examined.as_ref().is_some_and(Examined::enforces_all);
     let confined = strongest.is_some();
-    let report = Report { holds, confined, enforced, organisation, backends, examined };
+    let version = FORMAT;
+    let report = Report {
+        version,
+        holds,
+        confined,
+        enforced,
+        healthy,
+        organisation,
+        backends,
+        health,
+        examined,
+    };
     match args.json {
         true => output::json(&report)?,
         false => output::text(&visible(&report.text()))?,
     }
-    Ok(if report.holds { ExitCode::SUCCESS } else { ExitCode::from(NEGATIVE) })
+    let is_well = report.holds && report.healthy;
+    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::from(NEGATIVE) })
+}
+
+/// The version of the JSON that is printed; raised when a key changes its meaning or goes.
+const FORMAT: u32 = 1;
+
+/// The result of `--check`.
+#[derive(Serialize)]
+struct Health {
+    version: u32,
+    healthy: bool,
+    checks: Vec<HealthCheck>,
+}
+
+impl Health {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        show_health(&mut text, &self.checks);
+        text.push_str(if self.healthy { "\nHealthy.\n" } else { "\nNOT healthy.\n" });
+        text
+    }
+}
+
+fn show_health(text: &mut String, checks: &[HealthCheck]) {
+    text.push_str("Machine\n");
+    for HealthCheck { name, healthy, found, remedy } in checks {
+        let word = if *healthy { "ok" } else { "NOT OK" };
+        wrap(text, &format!("  {name:<16} {word:<6} "), found, 26);
+        if let Some(remedy) = remedy {
+            wrap(text, &" ".repeat(26), &format!("to correct: {remedy}"), 28);
+        }
+    }
 }
 
 /// What was found.
 #[derive(Serialize)]
 struct Report {
+    version: u32,
     /// Whether there is an OS sandbox, and everything claimed of the examined
     /// one holds.
     holds: bool,
@@ -99,10 +159,13 @@ struct Report {
     /// Whether the examined one fully enforces the essential rules, so that
     /// commands run under it without `--accept-weaker`.
     enforced: bool,
+    /// Whether the machine has what is needed while Zonekeep runs.
+    healthy: bool,
     /// The keys that the organisation's file bounds, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     organisation: Option<Bounds>,
     backends: Vec<Offer>,
+    health: Vec<HealthCheck>,
     examined: Option<Examined>,
 }
 
@@ -318,6 +381,8 @@ impl Report {
             wrap(&mut text, "  narrows here: ", &listed(&narrowed), 2);
         }
         text.push('\n');
+        show_health(&mut text, &self.health);
+        text.push('\n');
         text.push_str(&self.verdict());
         text
     }
@@ -326,6 +391,9 @@ impl Report {
         let mut text = String::new();
         if !self.confined {
             text.push_str("This machine offers no OS sandbox.\n");
+        }
+        if !self.healthy {
+            text.push_str("This machine lacks something that Zonekeep needs: see above.\n");
         }
         let Some(examined) = &self.examined else { return text };
         let Examined { backend, proof, .. } = examined;

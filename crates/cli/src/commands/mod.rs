@@ -7,6 +7,7 @@ pub(crate) mod chat;
 pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+mod health;
 pub(crate) mod init;
 pub(crate) mod log;
 pub(crate) mod mcp;
