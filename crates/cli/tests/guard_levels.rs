@@ -211,3 +211,32 @@ fn a_repository_that_could_not_be_removed_is_told() {
     run.ok();
     assert!(!run.stderr.contains("is removed but"), "{run}");
 }
+
+#[test]
+fn a_repository_cannot_be_moved_away_and_replaced() {
+    if !enforced(PROGRAM) {
+        return;
+    }
+    let project = Project::with_config(PROGRAM, CONFIG).dir("repo/sub");
+    let script = "for d in . sub; do git -C $d init -q; git -C $d remote add origin good; done
+        printf '#!/bin/sh\nexit 1\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit";
+    let mut git = std::process::Command::new("sh");
+    let made = git.args(["-c", script]).current_dir(project.path("repo")).status().unwrap();
+    assert!(made.success());
+    let attack = "mv .git gg; git init -q; cp -r gg/objects gg/refs gg/HEAD .git/
+        git remote add origin evil; mv sub/.git sub/gg; true";
+    let backends: &[&[&str]] = match zonekeep_testkit::program("bwrap").is_some() {
+        true => &[&[], &["--backend", "bubblewrap"]],
+        false => &[&[]],
+    };
+    for flags in backends {
+        let args = ["--", "sh", "-c", &format!("cd /repo; {attack}")].map(str::to_owned);
+        let flags = flags.iter().map(|flag| (*flag).to_owned());
+        project.zonekeep(["run".to_owned()].into_iter().chain(flags).chain(args));
+        for config in ["repo/.git/config", "repo/sub/.git/config"] {
+            let text = project.read(config);
+            assert!(text.contains("good") && !text.contains("evil"), "{config}: {text}");
+        }
+        assert!(project.exists("repo/.git/hooks/pre-commit") && !project.exists("repo/gg"));
+    }
+}

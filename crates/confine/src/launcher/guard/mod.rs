@@ -211,8 +211,16 @@ impl Guard {
         let alone = guard.quiet.as_ref().is_some_and(|quiet| !quiet.others_run(hosts));
         let session = guard.quiet.as_ref().map_or(0, Quiet::own);
         guard.history.start(alone, session);
+        if guard.has_own_tree {
+            guard.keep_in_place();
+        }
         let mut seen = BTreeSet::new();
         guard.fixed.retain(|path| seen.insert((path.zone.clone(), path.below.clone())));
+        // A mount covers those in it.
+        guard.fixed.sort_by_key(|path| match path.access {
+            Access::Rw => path.below.components().count(),
+            Access::Ro => usize::MAX,
+        });
         Ok(guard)
     }
 
@@ -389,6 +397,23 @@ impl Guard {
             _ if !self.settles => self.found_trees.push((zone, path.clone())),
             _ => self.add_made_tree(zone, path),
         }
+    }
+
+    /// Keeps the directories of repositories where they are. Their hooks and settings are
+    /// read-only, and a command that moves one away could put another repository in its place.
+    /// One in which nothing is read-only, such as a clone that a command made, can go as a whole.
+    fn keep_in_place(&mut self) {
+        let mut kept = Vec::new();
+        for (zone, path) in &self.work_trees {
+            let Some(Zone { at, host, .. }) = self.zones.get(*zone) else { continue };
+            let below = PathBuf::from(OsStr::from_bytes(path.join(b".git").as_bytes()));
+            let holds = |fixed: &Fixed| fixed.zone == *at && fixed.below.starts_with(&below);
+            let is_dir = host.join(&below).symlink_metadata().is_ok_and(|facts| facts.is_dir());
+            if is_dir && (path.is_root() || self.fixed.iter().any(holds)) {
+                kept.push(Fixed { zone: at.clone(), below, access: Access::Rw });
+            }
+        }
+        self.fixed.extend(kept);
     }
 
     /// Adds a work tree that a command made, when the command has ended.
