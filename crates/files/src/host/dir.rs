@@ -4,7 +4,7 @@ use std::any::Any;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -236,12 +236,22 @@ impl Dir for HostDir {
             Err(Errno::ACCESS) => return Ok(Lock::none()),
             Err(errno) => return Err(errno.into()),
         };
-        let deadline = Instant::now() + PATIENCE;
+        let taken = taken_of(&fd);
+        let mut seen = taken.load(Ordering::Relaxed);
+        let mut deadline = Instant::now() + PATIENCE;
         let mut pause = Duration::from_micros(50);
         loop {
             match rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Lock::new(HeldDir { _fd: fd })),
+                Ok(()) => {
+                    taken.fetch_add(1, Ordering::Relaxed);
+                    return Ok(Lock::new(HeldDir { _fd: fd }));
+                }
                 Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < deadline => {
+                    // While others of this process take turns, it is no one else's.
+                    let now = taken.load(Ordering::Relaxed);
+                    if now != seen {
+                        (seen, deadline) = (now, Instant::now() + PATIENCE);
+                    }
                     thread::sleep(pause);
                     pause = (pause * 2).min(Duration::from_millis(5));
                 }
@@ -256,6 +266,14 @@ impl Dir for HostDir {
     fn as_any(&self) -> &dyn Any {
         self
     }
+}
+
+/// How often directories were locked by this process, by their inode.
+static TAKEN: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+
+fn taken_of(fd: &OwnedFd) -> &'static AtomicU64 {
+    let inode = rustix::fs::fstat(fd).map_or(0, |stat| stat.st_ino);
+    &TAKEN[usize::try_from(inode % 64).unwrap_or(0)]
 }
 
 /// The lock ends when the descriptor is closed.
