@@ -556,3 +556,37 @@ fn a_running_server_refuses_everything_while_the_file_cannot_be_used() {
     assert!(client.said().contains("is in no directory that /etc/zonekeep/policy.yaml"));
     assert_eq!(client.end(), Some(0));
 }
+
+#[test]
+fn an_empty_file_refuses_everything() {
+    for text in ["", "# nothing\n", "name: acme\n"] {
+        let Some(machine) = Machine::new(project(), text) else { return };
+        let run = machine.zonekeep(["tool", "list_files", r#"{"path": "/work"}"#]);
+        assert!(run.exit == 125 && run.stderr.contains("so bounds nothing"), "{text:?}: {run}");
+    }
+}
+
+#[test]
+fn trust_given_under_the_organisations_bounds_covers_no_more_than_was_shown() {
+    let network = "sandbox:\n  network: { allow: [\"*.example.org\"] }\n";
+    for (reach, shown, later) in [
+        ("true", "reach *.example.org", "reach every host on the network"),
+        ("[a.example.org, evil.example]", "reach a.example.org", "reach evil.example"),
+    ] {
+        let config = PROJECT.replace("  limits:", &format!("  network: {reach}\n  limits:"));
+        let project = Project::with_config(PROGRAM, &config).dir("work").dir("docs");
+        let Some(machine) = Machine::new(project, network) else { return };
+        let run = machine.zonekeep(["trust", "--yes"]);
+        assert!(run.ok().contains(shown) && !run.ok().contains(later), "{run}");
+        machine.zonekeep(["run", "--", "true"]).ok();
+        // The organisation's file is gone.
+        let run = machine.project.zonekeep(["run", "--", "true"]);
+        assert!(run.exit == 125 && run.stderr.contains(later), "{reach}: {run}");
+        // Another text changes nothing about that.
+        machine.project.put("zonekeep.yaml", format!("# a comment\n{config}"));
+        let run = machine.project.zonekeep(["run", "--", "true"]);
+        assert!(run.exit == 125 && run.stderr.contains(later), "{reach}: {run}");
+        machine.project.zonekeep(["trust", "--yes"]).ok();
+        machine.project.zonekeep(["run", "--", "true"]).ok();
+    }
+}

@@ -152,6 +152,10 @@ struct Record {
     opens: Vec<(String, String)>,
     /// The directories outside.
     dirs: Vec<ZoneDir>,
+    /// Whether an organisation's file was in force: then the list showed what was left of the
+    /// file's rules, and the text may open more than that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    bounded: bool,
 }
 
 impl TrustStore {
@@ -256,6 +260,7 @@ impl TrustStore {
             text: project.text.clone(),
             opens: reach.iter().map(|reach| (reach.key.clone(), reach.what.clone())).collect(),
             dirs: reach.iter().filter_map(|reach| reach.dir.clone()).collect(),
+            bounded: !project.policy.organisations.is_empty(),
         };
         let list = self.read();
         let mut own: Vec<Record> =
@@ -311,7 +316,7 @@ impl Record {
             return true;
         }
         let Some(dir) = &reach.dir else {
-            return self.opens.iter().any(|(key, _)| *key == reach.key);
+            return !self.bounded && self.opens.iter().any(|(key, _)| *key == reach.key);
         };
         // A zone that a worker file declares is not among the rules that are compared.
         now.is_some_and(|now| now.zone(&dir.zone).is_some())

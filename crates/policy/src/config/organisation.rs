@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::problem::{Problem, Problems, Severity, Source};
+use super::problem::{Mark, Problem, Problems, Severity, Source};
 use super::yaml::{self, Node, Origin};
 use super::{check, keys, project};
 use crate::policy::{Layout, Policy};
@@ -38,6 +38,9 @@ const KEYS: [&str; 24] = [
     "audit",
 ];
 
+/// Keys that describe the file, and bound nothing.
+const DESCRIBING: [&str; 3] = ["name", "version", "description"];
+
 /// An organisation's file: its rules, which keys it has, and its values.
 type Read = (Policy, BTreeSet<&'static str>, Option<Node>);
 
@@ -64,6 +67,12 @@ pub(crate) fn organisation(text: &str, file: &str) -> Result<Read, Vec<Problem>>
             let hint = "write what holds for all other commands, such as default: ask";
             problems.error("no_bound", &presets.mark, message).hint(hint);
         }
+    }
+    // A file that was cut short must not lift the bounds.
+    if !problems.any_error() && written.iter().all(|key| DESCRIBING.contains(key)) {
+        let mark = Mark::start(Source::File(file.into()));
+        let hint = "write the rules of the organisation, or remove the file";
+        problems.error("no_bound", &mark, "the file is empty, and so bounds nothing").hint(hint);
     }
     match problems.any_error() {
         false => Ok((policy, written, root)),
