@@ -248,3 +248,67 @@ fn a_credential_file_that_a_commit_has_is_no_secret() {
     assert!(!project.exists("repo/.netrc"));
     assert_eq!(project.read("repo/tree/sub/.netrc"), "one");
 }
+
+#[test]
+fn commands_reach_no_socket_or_pipe_of_a_program_outside() {
+    use std::io::Write as _;
+    use std::os::unix::net::UnixListener;
+
+    if !zonekeep_testkit::enforced(PROGRAM) {
+        return;
+    }
+    if zonekeep_testkit::program("python3").is_none() {
+        return skip("python3 is not installed");
+    }
+    let project = Project::new(PROGRAM).dir("zone/deep");
+    let dir = project.path("zone");
+    let serve = |path: &str| {
+        let listener = UnixListener::bind(dir.join(path)).unwrap();
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let _ = client.unwrap().write_all(b"HOST");
+            }
+        });
+    };
+    serve("a.sock");
+    serve("deep/b.sock");
+    // Nobody listens any more: servers remove such a file when they start.
+    drop(UnixListener::bind(dir.join("stale.sock")).unwrap());
+    let made = std::process::Command::new("mkfifo").arg(dir.join("pipe")).status().unwrap();
+    assert!(made.success());
+    let connect = |path: &str| {
+        let say = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); \
+                   print(s.recv(9))";
+        ["python3".to_owned(), "-c".to_owned(), say.to_owned(), path.to_owned()]
+    };
+    let zone = dir.display().to_string();
+    for flag in ["--rw", "--ro"] {
+        for path in ["a.sock", "deep/b.sock"] {
+            let path = format!("{zone}/{path}");
+            let mut control = std::process::Command::new("python3");
+            let control = control.args(&connect(&path)[1..]).output().unwrap();
+            assert!(control.stdout.starts_with(b"b'HOST'"), "{control:?}");
+            let args = ["run", "--strict", flag, &zone, "--"].map(str::to_owned);
+            let run = project.zonekeep(args.into_iter().chain(connect(&path)));
+            assert!(run.exit != 0 && !run.stdout.contains("HOST"), "{flag} {path}: {run}");
+        }
+        let explained = project.zonekeep(["explain", "run", flag, &zone, "--", "true"]);
+        assert!(explained.ok().contains("sockets and named pipes"), "{explained}");
+    }
+    let write = format!("echo x > {zone}/pipe");
+    let run = project.zonekeep(["run", "--ro", &zone, "--", "sh", "-c", &write]);
+    assert!(run.exit != 0 && run.stderr.contains("pipe: "), "{run}");
+    // Commands have their own sockets, also at the place of one that is stale.
+    let own = format!(
+        "import os, socket, threading\nos.unlink('{zone}/stale.sock')\n\
+         s = socket.socket(socket.AF_UNIX); s.bind('{zone}/stale.sock'); s.listen()\n\
+         c = socket.socket(socket.AF_UNIX); c.connect('{zone}/stale.sock'); print('own')"
+    );
+    let run = project.zonekeep(["run", "--rw", &zone, "--", "python3", "-c", &own]);
+    assert_eq!(run.ok(), "own");
+    // By the user's own word.
+    let allow = ["--set", "sandbox.allow_sensitive=[a.sock]"];
+    let args = ["run", "--ro", &zone].into_iter().chain(allow).chain(["--"]).map(str::to_owned);
+    let run = project.zonekeep(args.chain(connect(&format!("{zone}/a.sock"))));
+    assert!(run.ok().contains("HOST"), "{run}");
+}

@@ -1,6 +1,14 @@
-//! Finds credentials in directories that the user grants, to hide them from commands.
+//! Finds credentials and doors of other programs in directories that the user grants, to hide
+//! them from commands.
+//!
+//! A socket lets a command ask a program outside to act for it, and neither a read-only mount
+//! nor a network namespace stops a connection by path. A named pipe in a read-only directory
+//! can be written all the same.
+//!
+//! Sockets that no program of this network namespace has bound are left alone: they are stale,
+//! and servers remove them when they start, or they belong to a sandbox.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::ffi::OsStr;
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
@@ -11,6 +19,7 @@ use zonekeep_policy::path::RelPath;
 use zonekeep_policy::sensitive::Sensitive;
 
 use crate::committed::is_committed;
+use crate::plan::Access;
 
 /// How many entries of a directory are looked at, those further up first.
 const MAX_ENTRIES: usize = 50_000;
@@ -25,9 +34,59 @@ pub enum Depth {
     Top,
 }
 
-/// Returns the hidden files and directories that exist below a directory of the host; no
-/// links, and no files whose content a repository below the directory has.
-pub fn find(dir: &Path, sensitive: &Sensitive, depth: Depth) -> Vec<RelPath> {
+/// The entries of a granted directory that are hidden.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Found {
+    /// Credentials: files and directories, no links, and no files whose content a repository
+    /// below the granted directory has.
+    pub credentials: Vec<RelPath>,
+    /// Sockets of programs outside and, in a read-only directory, named pipes.
+    pub doors: Vec<RelPath>,
+}
+
+/// Returns the entries below a directory of the host that are hidden from commands.
+pub fn find(dir: &Path, access: Access, sensitive: &Sensitive, depth: Depth) -> Found {
+    let (mut sockets, mut pipes) = (Vec::new(), Vec::new());
+    let mut note = |kind: FileType, path: RelPath| match kind {
+        FileType::Socket => sockets.push(path),
+        FileType::Fifo if access == Access::Ro => pipes.push(path),
+        _ => {}
+    };
+    let credentials = search(dir, sensitive, depth, &mut note);
+    if !sockets.is_empty() {
+        // Where the kernel does not list them, any may be in use.
+        let bound = bound_names();
+        let is_bound = |path: &RelPath| {
+            let name = path.file_name().unwrap_or_default();
+            bound.as_ref().is_none_or(|bound| bound.contains(name))
+        };
+        sockets.retain(is_bound);
+    }
+    Found { credentials, doors: [sockets, pipes].concat() }
+}
+
+/// Returns the last names of the paths that sockets of this network namespace are bound to. A
+/// program may have bound one by a relative path, so the whole path says no more.
+fn bound_names() -> Option<HashSet<Vec<u8>>> {
+    let table = std::fs::read("/proc/net/unix").ok()?;
+    let names = table.split(|byte| *byte == b'\n').skip(1).filter_map(|line| {
+        // Seven columns, and then the path where there is one.
+        let path = (0..7).try_fold(line, |rest, _| {
+            let column = rest.trim_ascii_start();
+            let end = column.iter().position(u8::is_ascii_whitespace)?;
+            Some(&column[end..])
+        })?;
+        path.get(1..)?.rsplit(|byte| *byte == b'/').next().map(<[u8]>::to_vec)
+    });
+    Some(names.collect())
+}
+
+fn search(
+    dir: &Path,
+    sensitive: &Sensitive,
+    depth: Depth,
+    note: &mut impl FnMut(FileType, RelPath),
+) -> Vec<RelPath> {
     let mut found = Vec::new();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let Ok(root) = rustix::fs::open(dir, flags, Mode::empty()) else { return found };
@@ -60,10 +119,14 @@ pub fn find(dir: &Path, sensitive: &Sensitive, depth: Depth) -> Vec<RelPath> {
             }
             let Some(fewer) = left.checked_sub(1) else { return found };
             left = fewer;
+            let path = path.join(name);
+            if matches!(kind, FileType::Socket | FileType::Fifo) && !sensitive.allows(&path) {
+                note(kind, path);
+                continue;
+            }
             if !matches!(kind, FileType::Directory | FileType::RegularFile) {
                 continue;
             }
-            let path = path.join(name);
             match sensitive.hides(&path) {
                 true if found.contains(&path) => {}
                 true if kind == FileType::RegularFile

@@ -65,6 +65,11 @@ impl Sensitive {
         self.meets(path, Reach::File)
     }
 
+    /// Returns whether a path is shown by `sandbox.allow_sensitive`.
+    pub fn allows(&self, path: &RelPath) -> bool {
+        self.allow.iter().any(|pattern| matches_file(pattern, path))
+    }
+
     /// Returns the pattern that, listed in `sandbox.allow_sensitive`, shows a hidden path:
     /// the well-known name, or the place itself; `None` for a path that is not hidden.
     pub fn pattern(&self, path: &RelPath) -> Option<String> {
@@ -92,7 +97,7 @@ impl Sensitive {
         let names: Vec<Vec<u8>> = path.names().map(<[u8]>::to_ascii_lowercase).collect();
         let is_sensitive =
             by_place || PATTERNS.iter().any(|pattern| covers(pattern, &names, reach));
-        is_sensitive && !self.allow.iter().any(|pattern| matches_file(pattern, path))
+        is_sensitive && !self.allows(path)
     }
 }
 

@@ -172,7 +172,13 @@ fn plan(backend: Backend, scene: &Scene, argv: &[String]) -> (Plan, BTreeMap<OsS
         rules.keep_names = entries.last().map(|entry| entry.at().to_owned()).into_iter().collect();
     }
     if own {
-        let found = sensitive::find(&scene.rw(""), &Sensitive::default(), sensitive::Depth::All);
+        let found = sensitive::find(
+            &scene.rw(""),
+            Access::Rw,
+            &Sensitive::default(),
+            sensitive::Depth::All,
+        );
+        let found = [found.credentials, found.doors].concat();
         let hidden = found.iter().map(|path| Path::new("/rw").join(path.to_string()));
         rules.hidden = hidden.collect();
     }

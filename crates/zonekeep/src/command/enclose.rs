@@ -24,7 +24,7 @@ use zonekeep_policy::path::escape;
 use zonekeep_policy::planted::{Caller, CommandGuards};
 use zonekeep_policy::policy;
 use zonekeep_policy::zone::system_overlap;
-use zonekeep_policy::{AgentPath, Approval, At, Mode, Spot};
+use zonekeep_policy::{AgentPath, Approval, At, Mode, RelPath, Spot};
 
 use super::exit::Door;
 use super::forward::{DIALERS, Forward, Listening};
@@ -375,8 +375,17 @@ impl Sandbox {
             );
             return Err(Error::unconfined_because("commands", why));
         }
-        let hidden = granted.iter().flat_map(|bind| self.credentials_in(bind, Depth::All));
-        let hidden: Vec<PathBuf> = hidden.collect();
+        let mut hidden = Vec::new();
+        let mut doors = Vec::new();
+        for bind in &granted {
+            let found = self.hidden_in(bind, Depth::All);
+            let at = |path: RelPath| bind.at.join(OsStr::from_bytes(path.as_bytes()));
+            hidden.extend(found.credentials.into_iter().map(at));
+            // Without a tree of its own nothing can be hidden, and sockets are open anyway.
+            if own {
+                doors.extend(found.doors.into_iter().map(at));
+            }
+        }
         let own_places: Vec<PathBuf> =
             granted.iter().filter(|bind| bind.host == bind.at).map(|b| b.host.clone()).collect();
         let mut host_env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
@@ -463,12 +472,16 @@ impl Sandbox {
         }
         let allow = self.shared().policy.allow_hard_links.iter();
         let allow_hard_links = allow.map(|pattern| pattern.value.clone()).collect();
-        let rules = ZoneRules { allow_hard_links, keep_names, hidden };
+        let rules = ZoneRules { allow_hard_links, keep_names, ..ZoneRules::default() };
         // A command in the host's own network listens there by itself.
         let forwards = own && network.is_apart() && !self.shared().confine.ports.is_empty();
         let dialers = if forwards { DIALERS } else { 0 };
-        let rules_hidden: Vec<String> =
-            rules.hidden.iter().map(|path| path.display().to_string()).collect();
+        let listed = |paths: &[PathBuf]| {
+            let names = paths.iter().map(|path| path.display().to_string());
+            names.collect::<Vec<_>>().join(", ")
+        };
+        let (rules_hidden, rules_doors) = (listed(&hidden), listed(&doors));
+        let rules = ZoneRules { hidden: [hidden, doors].concat(), ..rules };
         let plan = Plan {
             backend,
             entries,
@@ -487,26 +500,35 @@ impl Sandbox {
         if !rules_hidden.is_empty() {
             notes.push(format!(
                 "credentials in granted directories are hidden unless sandbox.allow_sensitive has \
-                 them: {}",
-                rules_hidden.join(", ")
+                 them: {rules_hidden}"
+            ));
+        }
+        if !rules_doors.is_empty() {
+            notes.push(format!(
+                "sockets and named pipes in granted directories are hidden unless \
+                 sandbox.allow_sensitive has them: {rules_doors}"
             ));
         }
         notes.extend(way.iter().flat_map(|way| way.notes.clone()));
         Ok(Planned { plan, env, notes, held, way })
     }
 
-    /// Returns the places of credentials in a granted directory that are hidden.
-    fn credentials_in(&self, bind: &Bind, depth: Depth) -> impl Iterator<Item = PathBuf> + use<> {
-        let found = sensitive::find(&bind.host, &hidden(&self.shared().policy, &bind.host), depth);
-        let at = bind.at.clone();
-        found.into_iter().map(move |path| at.join(OsStr::from_bytes(path.as_bytes())))
+    /// Returns the entries of a granted directory that are hidden.
+    fn hidden_in(&self, bind: &Bind, depth: Depth) -> sensitive::Found {
+        let hidden = hidden(&self.shared().policy, &bind.host);
+        sensitive::find(&bind.host, bind.access, &hidden, depth)
     }
 
     /// Returns whether a running sandbox shows credentials that did not exist when it was
     /// started. Those further down are found when the next sandbox is started.
     fn shows_credentials(&self, plan: &Plan) -> bool {
         let is_hidden = |path: &Path| plan.rules.hidden.iter().any(|own| path.starts_with(own));
-        plan.zones().any(|bind| self.credentials_in(bind, Depth::Top).any(|path| !is_hidden(&path)))
+        // A socket that appeared since may be one of a command in this very sandbox.
+        plan.zones().any(|bind| {
+            let found = self.hidden_in(bind, Depth::Top).credentials.into_iter();
+            let mut at = found.map(|path| bind.at.join(OsStr::from_bytes(path.as_bytes())));
+            at.any(|path| !is_hidden(&path))
+        })
     }
 
     /// Returns what a command may reach.
