@@ -461,3 +461,13 @@ fn freeing_part_of_what_a_guard_covers_needs_trust_too() {
     // The control: being stricter opens nothing.
     assert_eq!(freed(".git/hooks/**", "deny"), 0);
 }
+
+#[test]
+fn a_command_in_a_sandbox_trusts_nothing() {
+    let project = Project::with_config(PROGRAM, "sandbox: { pass_env: [A] }\n");
+    let mut command = project.command();
+    let run = project.finish(command.env("ZONEKEEP", "1").args(["trust", "--yes"]));
+    assert!(run.exit == 125 && run.stderr.contains("in a sandbox cannot trust"), "{run}");
+    assert!(!project.state().join("zonekeep/trusted").exists());
+    project.zonekeep(["trust", "--yes"]).ok();
+}

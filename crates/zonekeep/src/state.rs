@@ -54,6 +54,14 @@ impl StateDir {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
         let facts = fs::metadata(&self.0)?;
         check_owner(&self.0, &facts)?;
+        // A link below it could lead into a zone, where agents would write their own records.
+        if fs::symlink_metadata(&path)?.is_symlink() {
+            let why = format!(
+                "{} is a link; set XDG_STATE_HOME to move the whole state directory",
+                path.display()
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
         if facts.mode() & 0o077 != 0 {
             fs::set_permissions(&self.0, fs::Permissions::from_mode(0o700))?;
         }
@@ -139,5 +147,16 @@ mod tests {
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("/etc/hostname", &path).unwrap();
         assert!(read().is_err(), "a link is not followed");
+    }
+
+    #[test]
+    fn a_directory_below_that_is_a_link_is_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        let state = StateDir::at(temp.path().join("zonekeep"));
+        state.make("").unwrap();
+        std::os::unix::fs::symlink(temp.path(), state.path().join("audit")).unwrap();
+        let error = state.make("audit").unwrap_err().to_string();
+        assert!(error.contains("audit is a link"), "{error}");
+        state.make("quarantine").unwrap();
     }
 }

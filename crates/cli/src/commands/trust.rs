@@ -29,6 +29,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
+    // A yes in a sandbox would be written to a private directory, and say otherwise.
+    if std::env::var_os("ZONEKEEP").is_some_and(|value| value == "1") {
+        let failure =
+            Failure::message(UNSAFE, "a command in a sandbox cannot trust a project file");
+        return Err(failure.hint("the user can run `zonekeep trust` in a terminal of their own"));
+    }
     let project = args.project.load()?;
     let state = state()?;
     let reach = Session::reach(&project, &state)?;
