@@ -240,3 +240,55 @@ fn a_repository_cannot_be_moved_away_and_replaced() {
         assert!(project.exists("repo/.git/hooks/pre-commit") && !project.exists("repo/gg"));
     }
 }
+
+#[test]
+fn branches_with_and_without_a_project_file_can_be_checked_out() {
+    if !enforced(PROGRAM) {
+        return;
+    }
+    let project = Project::new(PROGRAM).dir("repo");
+    let config = "sandbox:\n  mode: direct\n  zones:\n    repo: { path: ., mode: rw, at: same }\n  \
+                  working_dir: /repo\n";
+    let sh = |script: &str| {
+        let mut command = std::process::Command::new("sh");
+        let output = command.args(["-ec", script]).current_dir(project.path("repo")).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{script}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    sh("git init -qb main; git config user.name a; git config user.email b; echo a > a
+        git add -A; git commit -qm one; git branch old");
+    project.put("repo/zonekeep.yaml", config);
+    sh("git add -A; git commit -qm two; git checkout -q old; echo f > f; git add f
+        git commit -qm three; git checkout -q main");
+    let run = |line: &str| project.zonekeep_in("repo", ["run", "--", "sh", "-c", line]);
+    // The file stays, and is in the way of nothing.
+    for line in ["git checkout old && git checkout main", "git switch old", "git switch main"] {
+        let ran = run(line);
+        assert_eq!(ran.exit, 0, "{line}: {ran}");
+        assert_eq!(project.read("repo/zonekeep.yaml"), config);
+        assert_eq!(sh("git status --porcelain").replace("?? zonekeep.yaml\n", ""), "", "{line}");
+    }
+    // Git that has to replace it fails, and the note says why.
+    let call = json!({ "command": "git switch old && git rebase main; git switch main" });
+    let call = call.to_string();
+    let ran = project.zonekeep_in("repo", ["tool", "--approve", "all", "shell", &call]);
+    assert!(ran.stdout.contains("Guarded files that exist are read-only"), "{ran}");
+    assert_eq!(sh("git status --porcelain; git branch --show-current"), "main\n");
+    // A work tree and a clone are whole, and a commit there keeps the file.
+    let ran = run(
+        "git worktree add -q -b wt wt && cd wt && echo x > x && git add -A && git commit -qm x",
+    );
+    assert_eq!(ran.exit, 0, "{ran}");
+    assert_eq!(
+        sh("git show --stat --format= wt --"),
+        " x | 1 +\n 1 file changed, 1 insertion(+)\n"
+    );
+    run("git clone -q . cl").ok();
+    assert_eq!(project.read("repo/cl/zonekeep.yaml"), config);
+    // Not so other content, in the same places.
+    run("echo 'sandbox: { network: true }' | tee wt/zonekeep.yaml cl/zonekeep.yaml > new.yaml");
+    for path in ["repo/wt/zonekeep.yaml", "repo/cl/zonekeep.yaml"] {
+        assert_eq!(project.read(path), config, "{path}");
+    }
+}

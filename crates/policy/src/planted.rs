@@ -92,6 +92,18 @@ struct Pattern {
     everywhere: bool,
     /// Whether the project can exempt a directory from it.
     exemptible: bool,
+    /// Whether content of the user's commits is accepted below the top of a zone: a work tree or
+    /// a clone has a project file that is in force nowhere.
+    committed_below: bool,
+}
+
+impl Pattern {
+    fn level_at(&self, depth: usize) -> Level {
+        match self.committed_below && depth > 0 {
+            true => self.level.min(Level::Ask),
+            false => self.level,
+        }
+    }
 }
 
 /// A kind of file that can be harmless.
@@ -178,6 +190,7 @@ impl CommandGuards {
                 at_once: entry.is_loaded_unasked(),
                 everywhere: entry.is_everywhere(),
                 exemptible: entry.can_be_exempt(),
+                committed_below: pattern == "zonekeep.yaml" && !entry.guard.is_written(),
             };
             match (part, level) {
                 // Nothing in that tree names a program.
@@ -243,13 +256,14 @@ impl CommandGuards {
         let mut may_be_cloned = !is_read_below(names, reach);
         let mut outermost = names.len();
         let found = self.patterns.iter().filter_map(|pattern| {
-            let Pattern { text, level, at_once, .. } = pattern;
+            let Pattern { text, at_once, .. } = pattern;
             let depth = find(pattern)?;
+            let level = pattern.level_at(depth);
             // The project's own patterns hold in clones too.
             may_be_cloned &= !pattern.everywhere;
             outermost = outermost.min(depth);
             let clone_depth = None;
-            Some(Listed { pattern: text, level: *level, at_once: *at_once, depth, clone_depth })
+            Some(Listed { pattern: text, level, at_once: *at_once, depth, clone_depth })
         });
         let strictest = found
             .max_by_key(|listed| (listed.level, listed.at_once, std::cmp::Reverse(listed.depth)))?;

@@ -9,6 +9,7 @@ pub(super) fn place(tree: &mut Tree<'_>, host: &Host<'_>, settings: &Settings<'_
     let shell = shell(tree);
     let settings_of_git = git::settings(host, &tree.look, settings);
     tree.file(git::SYSTEM_FILE, settings_of_git.file());
+    tree.file(git::EXCLUDES_FILE, settings_of_git.excludes);
     tree.file("/etc/passwd", passwd(settings, shell));
     tree.file("/etc/group", group(settings));
     tree.file("/etc/nsswitch.conf", nsswitch(settings.network).to_owned());

@@ -15,11 +15,19 @@ struct Kept {
     name: Option<String>,
     email: Option<String>,
     branch: Option<String>,
+    excludes: Option<String>,
 }
 
 /// The file of settings that every git inside reads first. The home directory's own file,
 /// which `git config --global` writes, and each repository's win over it.
 pub(super) const SYSTEM_FILE: &str = "/etc/gitconfig";
+
+/// The file with the caller's patterns of files to ignore.
+pub(super) const EXCLUDES_FILE: &str = "/etc/gitexcludes";
+
+/// The project file cannot be removed or replaced by commands. Where a branch has none, it would
+/// be an untracked file in the way of the next checkout; git overwrites ignored ones.
+const OWN_EXCLUDES: &str = "/zonekeep.yaml\n";
 
 /// Settings that git is given.
 #[derive(Debug)]
@@ -28,6 +36,8 @@ pub(super) struct GitSettings {
     pub(super) defaults: Vec<(&'static str, String)>,
     /// Settings that hold for every repository.
     pub(super) fixed: Vec<(&'static str, String)>,
+    /// Patterns of files that git leaves alone.
+    pub(super) excludes: String,
 }
 
 impl GitSettings {
@@ -51,12 +61,25 @@ pub(super) fn settings(host: &Host<'_>, look: &Look<'_>, settings: &Settings<'_>
         None => host.home.map(|home| home.join(".config")),
     };
     // The second wins, as with git.
-    let files = [config.map(|dir| dir.join("git/config")), host.home.map(|h| h.join(".gitconfig"))];
+    let files = [
+        config.as_ref().map(|dir| dir.join("git/config")),
+        host.home.map(|home| home.join(".gitconfig")),
+    ];
     for file in files.into_iter().flatten() {
         if let Some(text) = look.text(&file, MAX_SETTINGS) {
             read(&text, &mut kept);
         }
     }
+    let ignore = match (&kept.excludes, host.home) {
+        (None, _) => config.map(|dir| dir.join("git/ignore")),
+        (Some(path), Some(home)) if path.starts_with("~/") => Some(home.join(&path[2..])),
+        (Some(path), _) => Some(Path::new(path).to_path_buf()).filter(|path| path.is_absolute()),
+    };
+    let mut excludes = ignore.and_then(|path| look.text(&path, MAX_SETTINGS)).unwrap_or_default();
+    if !excludes.is_empty() && !excludes.ends_with('\n') {
+        excludes.push('\n');
+    }
+    excludes.push_str(OWN_EXCLUDES);
     let mut defaults = vec![
         ("user.name", kept.name.unwrap_or_else(|| "agent".into())),
         ("user.email", kept.email.unwrap_or_else(|| "agent@localhost".into())),
@@ -67,6 +90,9 @@ pub(super) fn settings(host: &Host<'_>, look: &Look<'_>, settings: &Settings<'_>
     if settings.own_tree && settings.uid != rustix::process::geteuid().as_raw() {
         defaults.push(("core.checkStat", "minimal".into()));
     }
+    if settings.own_tree {
+        defaults.push(("core.excludesFile", EXCLUDES_FILE.into()));
+    }
     let fixed = vec![
         // Zones belong to another user where the uid inside differs.
         ("safe.directory", "*".into()),
@@ -75,7 +101,7 @@ pub(super) fn settings(host: &Host<'_>, look: &Look<'_>, settings: &Settings<'_>
         ("maintenance.autoDetach", "false".into()),
         ("gc.autoDetach", "false".into()),
     ];
-    GitSettings { defaults, fixed }
+    GitSettings { defaults, fixed, excludes }
 }
 
 /// Reads what is kept from a file of settings. Includes are not followed, and
@@ -92,6 +118,7 @@ fn read(text: &str, kept: &mut Kept) {
             ("user", "name") => &mut kept.name,
             ("user", "email") => &mut kept.email,
             ("init", "defaultbranch") => &mut kept.branch,
+            ("core", "excludesfile") => &mut kept.excludes,
             _ => continue,
         };
         let value = unquoted(value.trim());
@@ -125,7 +152,7 @@ mod tests {
     #[test]
     fn a_file_quotes_its_values() {
         let defaults = vec![("user.name", "A \"B\" \\ # C".to_owned()), ("x.y", "z".to_owned())];
-        let file = GitSettings { defaults, fixed: Vec::new() }.file();
+        let file = GitSettings { defaults, fixed: Vec::new(), excludes: String::new() }.file();
         assert_eq!(file, "[user]\n\tname = \"A \\\"B\\\" \\\\ # C\"\n[x]\n\ty = \"z\"\n");
     }
 
@@ -142,7 +169,8 @@ mod tests {
             let mut kept = Kept::default();
             read(text, &mut kept);
             let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-            let want = Kept { name: some(name), email: some(email), branch: some(branch) };
+            let want =
+                Kept { name: some(name), email: some(email), branch: some(branch), excludes: None };
             assert_eq!(kept, want, "{text}");
         }
     }

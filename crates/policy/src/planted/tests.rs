@@ -226,7 +226,9 @@ fn levels_depend_on_the_file_and_on_the_caller() {
         ("a/b/.claude/settings.json", Ask, Ask, true, 2),
         (".husky/pre-commit", Ask, Ask, false, 0),
         (".bashrc", Block, Block, true, 0),
-        ("x/zonekeep.yaml", Block, Block, true, 1),
+        ("zonekeep.yaml", Block, Block, true, 0),
+        ("x/zonekeep.yaml", Ask, Ask, true, 1),
+        ("x/a.worker", Block, Block, true, 1),
         (".ssh/authorized_keys", Block, Block, true, 0),
         ("a/.netrc", Ask, Ask, true, 1),
     ];

@@ -156,10 +156,11 @@ pub(super) fn notes(facts: &Facts<'_>) -> Vec<String> {
             "Note: {many} that the command left running in the background ended with it."
         ));
     }
-    if failed && facts.plan.watch.is_some() && says(&["resource busy", "ebusy"]) {
+    // Git goes on after it, and often ends with 0.
+    if facts.plan.watch.is_some() && says(&["resource busy", "ebusy"]) {
         notes.push(
             "Note: Guarded files that exist are read-only for commands, and cannot be removed or \
-             replaced."
+             replaced. zonekeep.yaml is one: the user can move between branches that differ in it."
                 .to_owned(),
         );
     }
