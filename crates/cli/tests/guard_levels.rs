@@ -292,3 +292,43 @@ fn branches_with_and_without_a_project_file_can_be_checked_out() {
         assert_eq!(project.read(path), config, "{path}");
     }
 }
+
+#[test]
+fn a_guarded_change_that_the_user_approves_stays() {
+    if !enforced(PROGRAM) {
+        return;
+    }
+    let config = "sandbox:
+  mode: direct
+  zones:
+    repo: { path: ./repo, mode: rw, approval: { write: preApproved } }
+  working_dir: /repo
+shell: { default: contained }
+";
+    let project = Project::with_config(PROGRAM, config)
+        .file("repo/.github/workflows/old.yml", "old\n")
+        .file("approve", "#!/bin/sh\necho '{\"approved\": true}'\n");
+    let approve = project.path("approve");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&approve, mode).unwrap();
+    let approve = approve.display().to_string();
+    let shell = |line: &str, approver: &str| {
+        let call = json!({ "command": line }).to_string();
+        project.zonekeep(["tool", "--approve", approver, "shell", &call])
+    };
+    let line = "echo new > .github/workflows/new.yml; echo x >> .github/workflows/old.yml";
+    // Without a person who reads it, nothing is asked or kept.
+    assert_eq!(shell(line, "none").exit, 1);
+    let run = shell(line, &approve);
+    assert!(run.exit == 0 && !run.stdout.contains("moved away"), "{run}");
+    assert_eq!(project.read("repo/.github/workflows/new.yml"), "new\n");
+    assert_eq!(project.read("repo/.github/workflows/old.yml"), "old\nx\n");
+    // The yes is for the files of the line, and for no others.
+    project.put("repo/more.sh", "echo 3 > .github/workflows/more.yml\n");
+    let run = shell("echo 2 > .github/workflows/new.yml; sh more.sh", &approve);
+    assert_eq!(project.read("repo/.github/workflows/new.yml"), "2\n", "{run}");
+    assert!(!project.exists("repo/.github/workflows/more.yml"), "{run}");
+    // What is blocked stays so.
+    let run = shell("mkdir -p .git/hooks; echo x > .bashrc", &approve);
+    assert!(!project.exists("repo/.bashrc"), "{run}");
+}

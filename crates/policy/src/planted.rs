@@ -162,9 +162,18 @@ pub struct CommandGuards {
     /// Patterns in the trees of version control that the project frees.
     freed: Vec<String>,
     parts: Vec<Part>,
+    /// Files that the user has said yes to, for one command, as they are shown.
+    approved: Vec<String>,
 }
 
 impl CommandGuards {
+    /// Returns the guards without these files, which may be changed; those that are blocked
+    /// stay guarded.
+    #[must_use]
+    pub fn approving(self, approved: &[RelPath]) -> Self {
+        CommandGuards { approved: approved.iter().map(RelPath::to_string).collect(), ..self }
+    }
+
     /// Returns what guards files against commands where `guards` guard them
     /// against the file tools: every entry that reports, asks or blocks.
     pub fn of(guards: &Guards, caller: Caller) -> Self {
@@ -208,6 +217,13 @@ impl CommandGuards {
             }
         }
         of
+    }
+
+    /// Returns whether a file in a directory, at any depth, is approved. The other files in it
+    /// stay guarded one by one.
+    pub fn approves_below(&self, dir: &RelPath) -> bool {
+        let dir = format!("{dir}/");
+        self.approved.iter().any(|path| path.starts_with(&dir))
     }
 
     /// Returns the guards without the patterns of the list, for the many files of
@@ -277,8 +293,17 @@ impl CommandGuards {
     /// to be looked up by itself: a free directory can hold guarded files.
     pub fn find(&self, path: &RelPath, is_dir: bool) -> Planted<'_> {
         let names = lowered(path);
-        if let Some(listed) = self.listed(&names, Reach::File) {
-            return Planted::Listed(listed);
+        let is_approved = |listed: &Listed<'_>| {
+            let is_such = match is_dir {
+                true => self.approves_below(path),
+                false => self.approved.contains(&path.to_string()),
+            };
+            listed.level < Level::Block && is_such
+        };
+        match self.listed(&names, Reach::File) {
+            Some(listed) if is_approved(&listed) => return Planted::Free,
+            Some(listed) => return Planted::Listed(listed),
+            None => {}
         }
         if self.is_freed(&names) {
             return Planted::Free;

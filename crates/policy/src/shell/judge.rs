@@ -2,13 +2,13 @@
 //! questions.
 
 use super::decide::{Decision, decide, decide_argv};
-use super::leaving::Leaving;
+use super::leaving::{Leaving, Remedy};
 use super::line::TOO_LONG;
 use super::parse::MAX_TEXT;
 use crate::denial::Denial;
 use crate::grant::Grant;
 use crate::judge::{Cause, Rule};
-use crate::path::AgentPath;
+use crate::path::{AgentPath, RelPath};
 use crate::policy::{Consent, Network};
 use crate::source::At;
 use crate::zone::Approval;
@@ -104,9 +104,15 @@ pub struct CommandPermit {
     network: Network,
     granted: Network,
     secrets: bool,
+    guarded: Vec<RelPath>,
 }
 
 impl CommandPermit {
+    /// Returns the guarded files that somebody has said yes to, as paths below their zones.
+    pub fn guarded(&self) -> &[RelPath] {
+        &self.guarded
+    }
+
     /// Returns what may run.
     pub fn text(&self) -> &CommandText {
         &self.request.text
@@ -165,6 +171,7 @@ impl CommandQuestion {
     /// of the line is not one for the others then.
     #[must_use]
     pub fn unread(mut self) -> Self {
+        self.permit.guarded = Vec::new();
         self.permit.network = self.unread.network.clone();
         self.permit.granted = self.unread.granted.clone();
         self
@@ -217,11 +224,15 @@ pub fn judge_command(grant: &Grant, request: &Request, os_sandbox: bool) -> Comm
         network: grant.reach(granted, &decision.bounds),
         granted: granted.clone(),
         secrets,
+        guarded: Vec::new(),
     };
     // A person says yes to the whole line, with all that it would get.
     let unread = || permit(&decision.grants, !decision.contained);
     let question = |reasons| CommandQuestion {
-        permit: permit(&decision.approved_grants, true),
+        permit: CommandPermit {
+            guarded: guarded(&decision),
+            ..permit(&decision.approved_grants, true)
+        },
         unread: Box::new(unread()),
         reasons,
     };
@@ -268,6 +279,16 @@ fn excess(request: &Request, decision: &Decision) -> Option<String> {
     let deep = decision.unparsed.as_ref().filter(|unparsed| unparsed.is_excess());
     let why = if long { Some(TOO_LONG) } else { deep.map(|unparsed| unparsed.why) };
     why.map(|why| format!("{why}; write a script with a file tool, or do it in several steps"))
+}
+
+/// Returns the guarded files that the words of a line show, below their zones.
+fn guarded(decision: &Decision) -> Vec<RelPath> {
+    let leaves = decision.parts.iter().flat_map(|part| &part.leaves);
+    let guarded = leaves.filter_map(|leaving| match &leaving.remedy {
+        Some(Remedy::Guard(path)) => Some(path.clone()),
+        _ => None,
+    });
+    guarded.collect()
 }
 
 /// Returns what a person should know before they say yes.

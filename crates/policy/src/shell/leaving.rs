@@ -13,7 +13,7 @@ use super::known::clients::{self, Peer};
 use super::known::{base_name, lists};
 use super::line::{RedirectKind, Word};
 use crate::grant::Grant;
-use crate::guard::{self, Reach};
+use crate::guard::{self, Guard, Reach};
 use crate::hosts::{Destination, Host};
 use crate::path::{AgentPath, RelPath};
 use crate::policy::Network;
@@ -43,6 +43,8 @@ pub enum Remedy {
     /// `sandbox.network`, which does not list the host, where its name is known: an approval
     /// runs the command, and opens no connection.
     Network(Option<Destination>),
+    /// The guard of a file, at this path below its zone: an approval lets the change stay.
+    Guard(RelPath),
 }
 
 impl std::fmt::Display for Leaving {
@@ -50,6 +52,7 @@ impl std::fmt::Display for Leaving {
         match &self.remedy {
             Some(Remedy::Key(key)) => write!(f, "{}, and {key} asks", self.effect),
             Some(Remedy::Network(_)) => write!(f, "{}; a yes does not open it", self.effect),
+            Some(Remedy::Guard(_)) => write!(f, "{}; a yes lets that stay", self.effect),
             None => f.write_str(&self.effect),
         }
     }
@@ -65,7 +68,7 @@ impl From<String> for Leaving {
 pub(crate) fn of(grant: &Grant, facts: &Facts<'_>) -> Vec<Leaving> {
     let mut found = Vec::new();
     found.extend(removal(grant, facts));
-    found.extend(guarded(grant, facts).map(Leaving::from));
+    found.extend(guarded(grant, facts));
     let mut peers = clients::peers(facts).into_iter();
     found.extend(peers.find_map(|peer| beyond(grant, facts.name, &peer)));
     found.extend(secret(grant, &facts.simple.text).map(Leaving::from));
@@ -180,8 +183,8 @@ fn leads_out(grant: &Grant, facts: &Facts<'_>) -> bool {
     path.is_some_and(|path| asked.values().all(|(dir, _)| path.below(dir).is_none()))
 }
 
-/// Returns the guarded file that a command's words say it writes or removes.
-fn guarded(grant: &Grant, facts: &Facts<'_>) -> Option<String> {
+/// Returns the guarded files that a command's words say it writes or removes.
+fn guarded(grant: &Grant, facts: &Facts<'_>) -> Vec<Leaving> {
     let operands = || facts.args.operands.iter().map(|operand| operand.word);
     let in_place = lists("sed perl ruby", facts.name)
         && facts.args.flags.iter().any(|flag| flag.name.starts_with("-i") || flag.is("--in-place"));
@@ -218,14 +221,22 @@ fn guarded(grant: &Grant, facts: &Facts<'_>) -> Option<String> {
             Some(Word::Known(format!("{}/{name}", into?)))
         }));
     }
-    words.iter().find_map(|word| {
+    let found = words.iter().filter_map(|word| {
         word.known()?;
         let path = place(grant, facts, word)?;
         let (_, below) = zone(grant, &path)?;
         let entry = grant.guards().find(&below, Reach::File)?;
-        (entry.why != guard::PROGRAM)
-            .then(|| format!("it changes the guarded file '{path}', which {}", entry.why))
-    })
+        if entry.why == guard::PROGRAM {
+            return None;
+        }
+        let effect = format!("it changes the guarded file '{path}', which {}", entry.why);
+        // What is blocked stays so, whoever says yes.
+        let remedy = (entry.guard.value != Guard::Block).then_some(Remedy::Guard(below));
+        Some(Leaving { effect, remedy })
+    });
+    let mut found: Vec<Leaving> = found.collect();
+    found.dedup();
+    found
 }
 
 /// Returns why a connection goes beyond what the worker's commands may reach.

@@ -71,6 +71,8 @@ struct Kind {
     secrets: bool,
     /// Whose commands they are: guarded files are held to another level.
     caller: Caller,
+    /// Guarded files that somebody has said yes to.
+    approved: Vec<RelPath>,
 }
 
 /// What a plan is made for.
@@ -425,6 +427,7 @@ impl Sandbox {
         }
         let writable = granted.iter().any(|bind| bind.access == Access::Rw);
         let guards = CommandGuards::of(grant.guards(), command.caller());
+        let guards = guards.approving(approved(command));
         let git = program("git", &host_env, &granted);
         let watch = match (&self.shared().state, writable) {
             (Some(state), true) => Some(Watch {
@@ -687,7 +690,8 @@ impl Sandbox {
         let network = self.network_of(command).clone();
         let (git, secrets) = (command.configures_git(), self.has_secrets(command));
         let caller = command.caller();
-        let slot = self.enclosure().slot(Kind { git, network, secrets, caller });
+        let approved = approved(command).to_vec();
+        let slot = self.enclosure().slot(Kind { git, network, secrets, caller, approved });
         let mut held = slot.lock().unwrap_or_else(PoisonError::into_inner);
         let shares = self.shares_tree(command);
         let demand = self.demand(command);
@@ -951,6 +955,11 @@ fn is_own_home(home: &Path, granted: &[Bind], keep_names: &[PathBuf]) -> bool {
     let unkept = !keep_names.iter().any(|at| at.starts_with(home));
     let own = granted.iter().any(|bind| bind.at == bind.host);
     own && plain && !in_granted && unkept && system_overlap(home).is_none()
+}
+
+/// Returns the guarded files that somebody has said yes to for a command.
+fn approved(command: &Command) -> &[RelPath] {
+    command.judged.as_ref().map_or(&[], |judged| &judged.guarded)
 }
 
 /// Returns whether a path of the tree lies in a private directory. Commands have the right

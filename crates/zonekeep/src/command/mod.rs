@@ -22,6 +22,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use zonekeep_confine::plan::{Access, Backend, Calls};
 use zonekeep_confine::tree::Launcher;
+use zonekeep_policy::RelPath;
 use zonekeep_policy::config::AgentProfile;
 use zonekeep_policy::limit::Limits;
 use zonekeep_policy::planted::Caller;
@@ -101,6 +102,8 @@ pub(crate) struct Judged {
     pub(crate) network: Network,
     /// Whether it may use the worker's secrets.
     pub(crate) secrets: bool,
+    /// The guarded files that somebody has said yes to, below their zones.
+    pub(crate) guarded: Vec<RelPath>,
     /// How far the operating system confines the command that it was said of.
     pub(crate) confinement: Confinement,
 }

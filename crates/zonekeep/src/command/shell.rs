@@ -435,6 +435,7 @@ fn command(permitted: Permitted, call: &ShellCall) -> Command {
         bash: mode == ShellMode::Bash,
         network,
         secrets: permit.has_secrets(),
+        guarded: permit.guarded().to_vec(),
         confinement,
     };
     let mut command = Command::judged(argv, judged);

@@ -100,6 +100,7 @@ impl Guard {
     pub(super) fn ward_of_tree(&self, spot: &Spot<'_>) -> Option<Ward> {
         let all = || self.rules.for_all_in(spot.zone, spot.path, spot.bares, spot.class);
         match self.ruling(spot, Is::Directory) {
+            Ruling::Free if self.rules.approves_below(spot.path) => None,
             Ruling::Guarded(ward) => Some(ward),
             _ => match self.rule(spot, all()) {
                 Ruling::Guarded(ward) => Some(ward),

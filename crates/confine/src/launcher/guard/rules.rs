@@ -42,6 +42,11 @@ impl Rules {
         }
     }
 
+    /// Returns whether the user has said yes to a change of a file below a directory.
+    pub(super) fn approves_below(&self, dir: &RelPath) -> bool {
+        self.guards.approves_below(dir)
+    }
+
     /// Returns what becomes of an entry. `bares` are its paths below all
     /// directories on the way that are laid out as a repository.
     pub(super) fn find(
