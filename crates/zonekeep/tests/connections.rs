@@ -106,7 +106,9 @@ impl Scene {
         let server = Echo::start();
         let config = format!(
             "sandbox:\n  mode: direct\n  zones:\n    repo: {{ path: ./repo, mode: rw }}\n  \
-             network: {{ {list}: [\"localhost:{}\"] }}\n",
+             network: {{ {list}: [\"localhost:{}\"] }}\n  \
+             # A program outside that commands may speak with.\n  \
+             allow_sensitive: [taker]\n",
             server.port
         );
         let files = Files::with_config("", &config).dir("repo");
