@@ -514,7 +514,7 @@ fn recipes() {
         "crates/cli/tests/work.rs",
         "fn a_run_is_shown_and_its_answer_printed()",
     );
-    guide.run(&project, "zonekeep log --verdict deny").ok();
+    guide.run(&project, "zonekeep log --outcome refused").ok();
     let commands = [
         "zonekeep run -- gh pr list",
         "zonekeep run --rw . --net python,node -- make setup",
