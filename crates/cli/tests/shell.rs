@@ -69,6 +69,13 @@ fn harmless_lines_run_at_once_and_see_the_directories_of_the_file_tools() {
     ");
     let run = call(&project, json!({ "command": "pwd; ls", "cwd": "/input" }), NO);
     assert_eq!(run.ok(), "/input\nb.txt\n[exit status 0]");
+    for (cwd, why) in
+        [("/repo/nope", "there is no such directory"), ("/repo/a.txt", "it is not a directory")]
+    {
+        let run = call(&project, json!({ "command": "pwd", "cwd": cwd }), NO);
+        assert!(run.exit != 0 && run.stderr.contains(&format!("cwd '{cwd}': ")), "{run}");
+        assert!(run.stderr.contains(why) && !run.stderr.contains("confined"), "{run}");
+    }
     let run = shell(&project, "ls /nowhere", NO);
     assert!(run.exit == 0 && run.stdout.contains("[exit status 2]"), "{run}");
 }

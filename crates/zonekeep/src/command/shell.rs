@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::time::{Duration, Instant};
 
+use zonekeep_files::Fault;
+use zonekeep_policy::denial::shown;
 use zonekeep_policy::hosts::PresetHosts;
 use zonekeep_policy::judge::Cause;
 use zonekeep_policy::policy::Network;
@@ -11,7 +13,7 @@ use zonekeep_policy::shell::{
     self, CommandJudgement, CommandPermit, CommandQuestion, CommandText, CommandVerdict, Decided,
     Decision, Request, ShellMode,
 };
-use zonekeep_policy::{AgentPath, Approval, At, Denial, Grant, Rule, Verb};
+use zonekeep_policy::{AgentPath, Approval, At, Denial, Grant, Rule, Spot, Verb};
 
 use super::{Command, Confinement, Judged, Outcome, exit};
 use crate::approve::{self, CommandAsked, Key, Part, Remember};
@@ -93,6 +95,20 @@ impl Sandbox {
         self.now_for_command().shell_now(call)
     }
 
+    /// Fails for a directory to start in that is missing, or is none.
+    fn check_start(&self, given: &str, path: &AgentPath) -> Result<(), Error> {
+        let Some(Spot::In { mount, path }) = self.grant().view().locate(path) else {
+            return Ok(());
+        };
+        let why = match self.store(mount).map(|store| store.open_dir(&path)) {
+            Some(Err(Fault::NotFound { .. })) => "there is no such directory",
+            Some(Err(Fault::NotADirectory)) => "it is not a directory",
+            // A link is the business of the shell that enters it.
+            _ => return Ok(()),
+        };
+        Err(self.bad_call("shell", format!("cwd '{}': {why}", shown(given))))
+    }
+
     fn shell_now(&self, call: &ShellCall) -> Result<Ran, Error> {
         let begun = Instant::now();
         if call.background && self.background().is_full() {
@@ -103,7 +119,11 @@ impl Sandbox {
             });
         }
         let cwd = match &call.cwd {
-            Some(given) => self.target("shell", Verb::Info, given)?.path,
+            Some(given) => {
+                let path = self.target("shell", Verb::Info, given)?.path;
+                self.check_start(given, &path)?;
+                path
+            }
             None => self.working_dir().clone(),
         };
         let mut record = self.record("shell", Verb::Info, cwd.to_string(), None);
