@@ -46,6 +46,9 @@ const SUB_SUBCOMMANDS: &[(&str, &str, &str)] = &[
     ("mix", "deps.get", ""),
 ];
 
+/// Subcommands of git that take a repository first.
+const BY_URL: &str = "clone fetch pull push ls-remote";
+
 /// Programs that connect to the first host they name, and to no other.
 const ONE_HOST: &str = "ssh mosh telnet";
 
@@ -76,14 +79,19 @@ pub(crate) fn peers(facts: &Facts<'_>) -> Vec<Peer> {
             Some(Peer::Host(host.to_owned(), port.parse().unwrap_or(0)))
         })
         .collect();
-    if !connects(facts) {
+    let local = |text: &str| text.starts_with(['/', '.']) || text.starts_with("file://");
+    // Another repository of this machine is no host.
+    let is_git = facts.name == "git" && facts.operand(0).is_some_and(|sub| lists(BY_URL, sub));
+    if !connects(facts) || is_git && facts.operand(1).is_some_and(local) {
         return found;
     }
     let named: Vec<Peer> = facts
         .args
         .operands
         .iter()
-        .filter(|operand| operand.after.is_none() || is_url(operand.word))
+        .filter(|operand| {
+            operand.after.is_none() || is_url(operand.word) || is_loopback(operand.word)
+        })
         // The words after the host are a command of that host.
         .take(if lists(ONE_HOST, facts.name) { 1 } else { usize::MAX })
         .filter_map(|operand| peer(facts.name, operand.word.known()?))
@@ -91,11 +99,7 @@ pub(crate) fn peers(facts: &Facts<'_>) -> Vec<Peer> {
     let url = facts.args.flags.iter().filter(|flag| flag.is("--url"));
     let urls = url.filter_map(|flag| peer(facts.name, flag.value.as_ref()?.known()?));
     let named: Vec<Peer> = named.into_iter().chain(urls).collect();
-    let local = |text: &str| text.starts_with(['/', '.']) || text.starts_with("file://");
-    // A clone of a directory connects to nothing.
-    let copies = facts.name == "git" && facts.operand(0) == Some("clone");
     match named.is_empty() {
-        true if copies && facts.operand(1).is_some_and(local) => {}
         true => found.push(Peer::Unnamed),
         false => found.extend(named),
     }
@@ -126,6 +130,14 @@ fn connects(facts: &Facts<'_>) -> bool {
     let is_python = facts.name.starts_with("python");
     let name = if is_python { module.unwrap_or_default() } else { facts.name };
     (0..=taken.min(words.len())).any(|at| names(name, &words[at..]))
+}
+
+/// Returns whether a word is a host of this machine, so that it counts also after an option
+/// that might take it: `curl -s localhost:3000`.
+fn is_loopback(word: &Word) -> bool {
+    let host = word.known().and_then(|text| text.split(['/', '?']).next()).unwrap_or_default();
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    name == "localhost" || name.starts_with("127.") || host == "::1" || name == "[::1]"
 }
 
 fn is_url(word: &Word) -> bool {

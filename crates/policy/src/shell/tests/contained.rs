@@ -145,6 +145,14 @@ fn what_leaves_the_sandbox_asks() {
         assert_eq!(says(line), (Approval::Ask, want), "{line}");
     }
     for line in [
+        "curl -s localhost:3000/health",
+        "curl -sf http://127.0.0.1:3000",
+        "wget -qO- localhost:3000",
+        "nc -z localhost 3000",
+        "ping -c1 127.0.0.1",
+        "git fetch . main",
+        "git push ../other main:foo",
+        "git ls-remote .",
         "rm /tmp/x",
         "find . -name x",
         "git clean -n",
