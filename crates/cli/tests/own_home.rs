@@ -184,3 +184,30 @@ fn a_virtual_environment_works_inside_as_outside() {
         assert_eq!(run.stdout.trim(), "2", "{run}");
     }
 }
+
+#[test]
+fn the_environment_that_the_user_has_activated_comes_first() {
+    if !zonekeep_testkit::enforced(PROGRAM) {
+        return;
+    }
+    if home_with("python3", &["-m", "venv", "--help"]).is_none() {
+        return;
+    }
+    let project = Project::new(PROGRAM).dir("work");
+    let dir = project.path("work").canonicalize().unwrap();
+    let made = std::process::Command::new("/usr/bin/python3")
+        .args(["-m", "venv", "--without-pip", ".venv"])
+        .current_dir(&dir)
+        .output();
+    if !made.is_ok_and(|made| made.status.success()) {
+        return zonekeep_testkit::skip("the system's Python makes no virtual environments");
+    }
+    let venv = dir.join(".venv");
+    let path = std::env::var("PATH").unwrap();
+    let mut command = project.command();
+    command.current_dir(&dir).env("VIRTUAL_ENV", &venv);
+    command.env("PATH", format!("{}/bin:{path}", venv.display()));
+    command.args(["run", "--rw", ".", "--", "python3", "-c", "import sys; print(sys.prefix)"]);
+    let run = project.finish(&mut command);
+    assert_eq!(run.stdout.trim(), "[TEMP]/project/work/.venv", "{run}");
+}

@@ -1,6 +1,9 @@
 //! Running commands: begun, done and written down on one road.
 
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::BorrowedFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -173,6 +176,9 @@ impl Sandbox {
         }
         let mut env = enclosed.env.clone();
         env.extend(command.env.iter().map(|(name, value)| (name.into(), value.into())));
+        if command.judged.is_none() {
+            prefer_environment(&mut env);
+        }
         if let Some(judged) = &command.judged {
             shell::distrust(&mut env);
             shell::speak_plainly(&mut env);
@@ -526,6 +532,23 @@ impl Attached {
             }
             Err(failed) => sandbox.ended_badly(written, &command, &enclosed, cwd, failed),
         }
+    }
+}
+
+/// Puts the programs of the virtual environment that the user has activated first, as they are
+/// outside. For an agent they stay last: a planted program could have the name of one that a
+/// rule allows.
+fn prefer_environment(env: &mut BTreeMap<OsString, OsString>) {
+    let (Some(dir), Some(path)) = (env.get(OsStr::new("VIRTUAL_ENV")), env.get(OsStr::new("PATH")))
+    else {
+        return;
+    };
+    let programs = Path::new(dir).join("bin");
+    let (mut first, others): (Vec<_>, Vec<_>) =
+        std::env::split_paths(path).partition(|dir| *dir == programs);
+    first.truncate(1);
+    if let Ok(path) = std::env::join_paths(first.into_iter().chain(others)) {
+        env.insert("PATH".into(), path);
     }
 }
 
