@@ -276,7 +276,7 @@ impl CommandGuards {
             let depth = find(pattern)?;
             let level = pattern.level_at(depth);
             // The project's own patterns hold in clones too.
-            may_be_cloned &= !pattern.everywhere;
+            may_be_cloned &= !pattern.everywhere && !pattern.committed_below;
             outermost = outermost.min(depth);
             let clone_depth = None;
             Some(Listed { pattern: text, level, at_once: *at_once, depth, clone_depth })
