@@ -236,22 +236,22 @@ impl Dir for HostDir {
             Err(Errno::ACCESS) => return Ok(Lock::none()),
             Err(errno) => return Err(errno.into()),
         };
-        let taken = taken_of(&fd);
-        let mut seen = taken.load(Ordering::Relaxed);
+        let own = own_locks(&fd);
         let mut deadline = Instant::now() + PATIENCE;
         let mut pause = Duration::from_micros(50);
         loop {
             match rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {
-                    taken.fetch_add(1, Ordering::Relaxed);
-                    return Ok(Lock::new(HeldDir { _fd: fd }));
+                    own.fetch_add(1, Ordering::SeqCst);
+                    return Ok(Lock::new(HeldDir { _fd: fd, own }));
+                }
+                // A writer of this process holds it: that one ends, however slow the disk is.
+                Err(Errno::WOULDBLOCK | Errno::INTR) if own.load(Ordering::SeqCst) > 0 => {
+                    deadline = Instant::now() + PATIENCE;
+                    thread::sleep(pause);
+                    pause = (pause * 2).min(Duration::from_millis(5));
                 }
                 Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < deadline => {
-                    // While others of this process take turns, it is no one else's.
-                    let now = taken.load(Ordering::Relaxed);
-                    if now != seen {
-                        (seen, deadline) = (now, Instant::now() + PATIENCE);
-                    }
                     thread::sleep(pause);
                     pause = (pause * 2).min(Duration::from_millis(5));
                 }
@@ -268,18 +268,25 @@ impl Dir for HostDir {
     }
 }
 
-/// How often directories were locked by this process, by their inode.
-static TAKEN: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+/// How many locks this process holds, of directories by their inode.
+static OWN_LOCKS: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
-fn taken_of(fd: &OwnedFd) -> &'static AtomicU64 {
+fn own_locks(fd: &OwnedFd) -> &'static AtomicU64 {
     let inode = rustix::fs::fstat(fd).map_or(0, |stat| stat.st_ino);
-    &TAKEN[usize::try_from(inode % 64).unwrap_or(0)]
+    &OWN_LOCKS[usize::try_from(inode % 64).unwrap_or(0)]
 }
 
 /// The lock ends when the descriptor is closed.
 #[derive(Debug)]
 struct HeldDir {
     _fd: OwnedFd,
+    own: &'static AtomicU64,
+}
+
+impl Drop for HeldDir {
+    fn drop(&mut self) {
+        self.own.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Held for HeldDir {}
