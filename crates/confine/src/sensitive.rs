@@ -5,16 +5,19 @@
 //! nor a network namespace stops a connection by path. A named pipe in a read-only directory
 //! can be written all the same.
 //!
-//! Sockets that no program of this network namespace has bound are left alone: they are stale,
-//! and servers remove them when they start, or they belong to a sandbox.
+//! A stale socket, to which every connection is refused, is left alone: servers remove the file
+//! when they start.
 
 use std::collections::{HashSet, VecDeque};
 use std::ffi::OsStr;
 use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use zonekeep_policy::path::RelPath;
 use zonekeep_policy::sensitive::Sensitive;
 
@@ -54,15 +57,31 @@ pub fn find(dir: &Path, access: Access, sensitive: &Sensitive, depth: Depth) -> 
     };
     let credentials = search(dir, sensitive, depth, &mut note);
     if !sockets.is_empty() {
-        // Where the kernel does not list them, any may be in use.
         let bound = bound_names();
-        let is_bound = |path: &RelPath| {
+        // One that is listed is in use, and need not be bothered with a connection.
+        let is_listed = |path: &RelPath| {
             let name = path.file_name().unwrap_or_default();
             bound.as_ref().is_none_or(|bound| bound.contains(name))
         };
-        sockets.retain(is_bound);
+        sockets.retain(|path| is_listed(path) || !is_stale(&on_host(dir, path)));
     }
     Found { credentials, doors: [sockets, pipes].concat() }
+}
+
+/// Returns whether no program listens on a socket: not under the name that it was bound to,
+/// before it was renamed, and not in another network namespace.
+fn is_stale(socket: &Path) -> bool {
+    let refused = || {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::open(socket, flags, Mode::empty()).ok()?;
+        // A path of any length.
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let address = SocketAddrUnix::new(path.as_str()).ok()?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let client = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).ok()?;
+        Some(matches!(connect(&client, &address), Err(Errno::CONNREFUSED)))
+    };
+    refused().unwrap_or(false)
 }
 
 /// Returns the last names of the paths that sockets of this network namespace are bound to. A

@@ -130,7 +130,7 @@ pub(super) fn notes(facts: &Facts<'_>) -> Vec<String> {
     {
         notes.push(shared.to_owned());
     }
-    if failed {
+    if failed && says(&["permission denied", "eacces"]) {
         notes.extend(hidden(facts.plan, &said));
     }
     if failed && facts.plan.network == Network::Off && says(NETWORK_TROUBLE) {
@@ -156,8 +156,13 @@ pub(super) fn notes(facts: &Facts<'_>) -> Vec<String> {
             "Note: {many} that the command left running in the background ended with it."
         ));
     }
-    // Git goes on after it, and often ends with 0.
-    if facts.plan.watch.is_some() && says(&["resource busy", "ebusy"]) {
+    // Git goes on after it, and often ends with 0. What such a command prints on standard
+    // output is not about itself.
+    let is_busy = match failed {
+        true => says(&["resource busy", "ebusy"]),
+        false => said[0].contains("device or resource busy"),
+    };
+    if facts.plan.watch.is_some() && is_busy {
         notes.push(
             "Note: Guarded files that exist are read-only for commands, and cannot be removed or \
              replaced. zonekeep.yaml is one: the user can move between branches that differ in it."
@@ -168,10 +173,13 @@ pub(super) fn notes(facts: &Facts<'_>) -> Vec<String> {
     notes
 }
 
-/// Returns a note about the hidden credentials that a failed command names.
+/// Returns a note about the hidden files that a failed command names, by their paths below
+/// their zones.
 fn hidden(plan: &Plan, said: &[String; 2]) -> Option<String> {
     let is_met = |path: &&std::path::PathBuf| {
-        let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase());
+        let below = plan.zones().filter_map(|zone| path.strip_prefix(&zone.at).ok());
+        let below = below.min_by_key(|below| below.as_os_str().len());
+        let name = below.map(|below| below.to_string_lossy().to_lowercase());
         name.is_some_and(|name| said.iter().any(|text| text.contains(&name)))
     };
     let met = plan.rules.hidden.iter().filter(is_met);
@@ -181,8 +189,8 @@ fn hidden(plan: &Plan, said: &[String; 2]) -> Option<String> {
         .collect();
     let (first, rest) = names.split_first()?;
     let (verb, list) = match rest {
-        [] => ("holds credentials, and is", first.clone()),
-        _ => ("hold credentials, and are", names.join(", ")),
+        [] => ("is", first.clone()),
+        _ => ("are", names.join(", ")),
     };
     Some(format!(
         "Note: {list} {verb} hidden from commands. The user can list such files in \
