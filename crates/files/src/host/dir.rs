@@ -1,10 +1,11 @@
 //! One open directory of the host, and one open file.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -236,17 +237,17 @@ impl Dir for HostDir {
             Err(Errno::ACCESS) => return Ok(Lock::none()),
             Err(errno) => return Err(errno.into()),
         };
-        let own = own_locks(&fd);
+        let id = identity(&fd);
         let mut deadline = Instant::now() + PATIENCE;
         let mut pause = Duration::from_micros(50);
         loop {
             match rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {
-                    own.fetch_add(1, Ordering::SeqCst);
-                    return Ok(Lock::new(HeldDir { _fd: fd, own }));
+                    own_locks().insert(id);
+                    return Ok(Lock::new(HeldDir { fd: Some(fd), id }));
                 }
                 // A writer of this process holds it: that one ends, however slow the disk is.
-                Err(Errno::WOULDBLOCK | Errno::INTR) if own.load(Ordering::SeqCst) > 0 => {
+                Err(Errno::WOULDBLOCK | Errno::INTR) if own_locks().contains(&id) => {
                     deadline = Instant::now() + PATIENCE;
                     thread::sleep(pause);
                     pause = (pause * 2).min(Duration::from_millis(5));
@@ -268,24 +269,31 @@ impl Dir for HostDir {
     }
 }
 
-/// How many locks this process holds, of directories by their inode.
-static OWN_LOCKS: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+/// The directories that this process has locked, by device and inode.
+static OWN_LOCKS: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
 
-fn own_locks(fd: &OwnedFd) -> &'static AtomicU64 {
-    let inode = rustix::fs::fstat(fd).map_or(0, |stat| stat.st_ino);
-    &OWN_LOCKS[usize::try_from(inode % 64).unwrap_or(0)]
+fn own_locks() -> MutexGuard<'static, BTreeSet<(u64, u64)>> {
+    OWN_LOCKS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+// Devices are numbers of another width on other systems.
+#[allow(clippy::unnecessary_cast)]
+fn identity(fd: &OwnedFd) -> (u64, u64) {
+    rustix::fs::fstat(fd).map_or((0, 0), |stat| (stat.st_dev as u64, stat.st_ino))
 }
 
 /// The lock ends when the descriptor is closed.
 #[derive(Debug)]
 struct HeldDir {
-    _fd: OwnedFd,
-    own: &'static AtomicU64,
+    fd: Option<OwnedFd>,
+    id: (u64, u64),
 }
 
 impl Drop for HeldDir {
     fn drop(&mut self) {
-        self.own.fetch_sub(1, Ordering::SeqCst);
+        // In this order: the next of this process notes itself after it has the lock.
+        own_locks().remove(&self.id);
+        self.fd = None;
     }
 }
 
