@@ -159,7 +159,7 @@ struct Report {
     /// Whether the examined one fully enforces the essential rules, so that
     /// commands run under it without `--accept-weaker`.
     enforced: bool,
-    /// Whether the machine has what is needed while Zonekeep runs.
+    /// Whether every health check passed.
     healthy: bool,
     /// The keys that the organisation's file bounds, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]

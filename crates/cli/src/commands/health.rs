@@ -1,5 +1,5 @@
-//! Whether this machine has what Zonekeep needs while it runs: the checks of
-//! `zonekeep doctor --check`.
+//! The health checks of `zonekeep doctor --check`: state directory, backend, file watches,
+//! limits and clock.
 
 use std::fs;
 use std::io::{self, Write as _};
